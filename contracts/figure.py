@@ -7,8 +7,10 @@ import msgspec
 #: ``count``: whole, from 0. ``share``: 0 to 1. ``ms`` and ``per-second``: from 0.
 Unit = Literal["count", "share", "ms", "per-second"]
 Better = Literal["lower", "higher", "neither"]
-#: Attributes by which the runs, faults, operations or checkers of a figure are selected.
-Dimension = Literal["system", "version", "workload", "runtime", "fault", "operation", "checker"]
+#: Attributes by which the runs, seeds, faults, operations or checkers of a figure are selected.
+Dimension = Literal[
+    "system", "version", "workload", "runtime", "fault", "operation", "checker", "fingerprint"
+]
 
 #: Dimensions of a whole run.
 RUN_DIMENSIONS: tuple[Dimension, ...] = ("system", "version", "workload", "runtime")

@@ -68,6 +68,20 @@ class AllowedAnomaly(msgspec.Struct, frozen=True):
     why: str
 
 
+class Canary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in which a checker finds a violation, whatever the seed: a night must see it.
+
+    By a planted bug, or by what the system is known to lose.
+    """
+
+    nemesis: str
+    #: None: the usual one.
+    workload: str | None = None
+    #: Planted bugs, switched on together.
+    bugs: tuple[str, ...] = ()
+    time_limit_s: float = 15.0
+
+
 #: Scope of a read's answer about what the system still holds:
 #: ``member``: for the member that answered, others may hold what it lacks;
 #: ``converged``: for all members once ``System.converged`` has returned, else for that member;
@@ -115,6 +129,9 @@ class System(ABC):
     #: Settings that ``check_options`` lets through, each with the value that it has if none is
     #: given, or with all values that it can have, that one first.
     settings: Mapping[str, str | tuple[str, ...]] = {}
+
+    #: None: the adapter knows none.
+    canary: Canary | None = None
 
     @property
     def planted_bugs(self) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """The line that makes a run again on any machine, pure.
 
-It names no folder of this machine. Its comment says which splitbrain made the run, and which files
-it takes besides.
+It names no folder of this machine. A word of it says which splitbrain made the run, for a shell
+takes comments away; a comment names the files that it takes besides. A command of another program
+has the splitbrain in its comment too, as lines of earlier versions have.
 """
 
 import re
@@ -12,7 +13,11 @@ from typing import Final
 
 _SHOWN_DIGITS: Final = 7
 _MARK: Final = "#"
+_PROGRAM: Final = "splitbrain"
 _DIRTY: Final = "-dirty"
+#: Word of a command line that says who made it; every command takes it.
+MADE_BY: Final = "--made-by"
+_MADE: Final = re.compile(r"(?P<version>[\w.+-]+?)(?:\+(?P<commit>[0-9a-f]{7,40}(?:-dirty)?))?")
 _TOOL: Final = re.compile(r"splitbrain (?P<version>[^\s,;]+)(?:, (?P<commit>[^\s,;]+))?")
 
 
@@ -42,8 +47,20 @@ def line_of(words: Sequence[str], made_by: str, files: Iterable[str] = ()) -> st
         shown.append(before + name)
         needed.append(name.partition(":")[0])
     needed = list(dict.fromkeys(needed))
-    takes = f"; takes the file{'s' * (len(needed) > 1)} {', '.join(needed)}" if needed else ""
-    return f"{shlex.join(shown)}  {_MARK} {made_by}{takes}"
+    takes = f"takes the file{'s' * (len(needed) > 1)} {', '.join(needed)}" if needed else ""
+    maker = maker_words(made_by) if words[0] == _PROGRAM else []
+    comment = "; ".join([*([] if maker else [made_by]), *([takes] if takes else [])])
+    line = shlex.join([*shown, *maker])
+    return f"{line}  {_MARK} {comment}" if comment else line
+
+
+def maker_words(made_by: str) -> list[str]:
+    """Return the words of a command that say who made it; none where ``made_by`` says nothing."""
+    tool = _TOOL.fullmatch(made_by)
+    if tool is None:
+        return []
+    commit = f"+{tool['commit']}" if tool["commit"] else ""
+    return [MADE_BY, f"{tool['version']}{commit}"]
 
 
 def _path_in(word: str) -> tuple[str, str | None]:
@@ -55,16 +72,36 @@ def _path_in(word: str) -> tuple[str, str | None]:
     return "", None
 
 
-def without_comment(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the words before a comment, and who made the line by that; None if nobody says.
+def without_maker(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """Return the words of a command itself, and who made the line; None if nobody says.
 
     Not every shell takes comments away.
+
+    Raises:
+        ValueError: what stands behind the word for it is no version.
     """
-    if _MARK not in words:
-        return list(words), None
-    place = list(words).index(_MARK)
-    comment = _TOOL.match(" ".join(words[place + 1 :]))
-    return list(words[:place]), None if comment is None else comment[0]
+    made_by: str | None = None
+    if _MARK in words:
+        place = list(words).index(_MARK)
+        comment = _TOOL.match(" ".join(words[place + 1 :]))
+        words, made_by = words[:place], None if comment is None else comment[0]
+    left: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == MADE_BY:
+            made_by = _named(next(rest, ""))
+        elif word.startswith(f"{MADE_BY}="):
+            made_by = _named(word.partition("=")[2])
+        else:
+            left.append(word)
+    return left, made_by
+
+
+def _named(text: str) -> str:
+    made = _MADE.fullmatch(text)
+    if made is None:
+        raise ValueError(f"{MADE_BY} cannot be {text!r}")
+    return tool_words(made["version"], made["commit"])
 
 
 def is_other(made_by: str, this: str) -> bool:

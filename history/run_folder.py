@@ -53,12 +53,20 @@ class RunFolder:
         self.analysis_summary = self.analysis / "summary.json"
         #: Verdicts.
         self.results = root / "results.json"
+        #: Pattern of the names of former verdicts; see ``former_results``.
+        self.formers = f"{self.results.stem}-*{self.results.suffix}"
         #: Verdicts for CI servers.
         self.junit = root / "junit.xml"
+        #: Violations for code scanning, SARIF.
+        self.sarif = root / "results.sarif"
         #: Verdicts for people, Markdown.
         self.summary = root / "summary.md"
         #: Self-contained page.
         self.report = root / "report.html"
+
+    def former_results(self, number: int) -> Path:
+        """Return the path of the verdicts of an earlier judgement, counted from 1."""
+        return self.root / self.formers.replace("*", str(number))
 
     def analysis_table(self, name: str) -> Path:
         """Return the Parquet folder of an ingested table other than operations."""

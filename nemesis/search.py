@@ -300,6 +300,13 @@ class SearchBudget:
         """Seconds since it began."""
         return self._clock() - self._began
 
+    @property
+    def words(self) -> str:
+        """Return how much of it is used: ``12 of at most 60 runs, 3,480 s left at most``."""
+        left_s = max(0.0, self._seconds - self.elapsed_s)
+        tries = f"{self.tries:,} of at most {self._tries_max:,} {self._called}"
+        return f"{tries}, {left_s:,.0f} s left at most"
+
     def exhausted(self) -> str | None:
         """Return the reason to stop now, or None to go on."""
         if self._is_stopped():

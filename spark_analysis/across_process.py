@@ -81,12 +81,12 @@ def look_across(session: SparkSession, request: AcrossRequest) -> Findings:
         matrix=_shown(
             outcome_matrix(lake.runs, lake.faults),
             Cell,
-            *("planted", "system", "workload", "version", "fault"),
+            *("expected", "system", "workload", "version", "fault"),
         ),
         failures=_shown(
             failures_since(fingerprints, lake.runs, since),
             Failure,
-            *("planted", by_state, sql.desc("runs_since"), "fingerprint"),
+            *("expected", by_state, sql.desc("runs_since"), "fingerprint"),
         ),
         flakes=_shown(
             flakes(fingerprints, lake.runs),

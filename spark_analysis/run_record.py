@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from splitbrain.history.expectation import expects_violation
 from splitbrain.history.plan import Plan, decode_plan, flat
 from splitbrain.history.run_folder import RunFolder, is_plain_name
 from splitbrain.spark_analysis.damage import Damage
@@ -92,11 +93,13 @@ class Identity(msgspec.Struct, frozen=True):
     #: The two partitions.
     system: str
     day: str
+    #: Whether its suite expects a violation (``history.expectation``).
+    expected: bool = False
 
     @property
     def started_at(self) -> dt.datetime | None:
         """Time in UTC, None without a plan."""
-        return None if self.plan is None else _instant(self.plan.started_at)
+        return None if self.plan is None else instant(self.plan.started_at)
 
 
 def identify(folder: RunFolder, damage: Damage) -> Identity:
@@ -117,14 +120,15 @@ def identify(folder: RunFolder, damage: Damage) -> Identity:
     if plan is None:
         nodes = tuple(str(node) for node in folder.node_names())
         return Identity(f"{root.name}.{digest}", root.name, None, nodes, UNKNOWN, UNKNOWN)
-    started, system = _instant(plan.started_at), plan.experiment.system
+    started, system = instant(plan.started_at), plan.experiment.system
     return Identity(
         run_id=f"{plan.run_id}.{digest}",
         name=plan.run_id,
         plan=plan,
-        nodes=tuple(node for node in map(str, plan.nodes) if _is_folder_name(node)),
-        system=system if _is_folder_name(system) else UNKNOWN,
+        nodes=tuple(node for node in map(str, plan.nodes) if is_folder_name(node)),
+        system=system if is_folder_name(system) else UNKNOWN,
         day=UNKNOWN if started is None else started.date().isoformat(),
+        expected=expects_violation(root),
     )
 
 
@@ -224,6 +228,7 @@ def run_row(
         operations,
         None if plan is None else plan_digest(plan),
         *results,
+        identity.expected,
     )
 
 
@@ -239,7 +244,7 @@ def plan_digest(plan: Plan) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()[:_DIGEST_DIGITS]
 
 
-def _is_folder_name(name: str) -> bool:
+def is_folder_name(name: str) -> bool:
     """Return whether the name can name a folder, which an edited plan does not ensure."""
     fits = 0 < len(name.encode(errors="replace")) <= _NAME_BYTES_MAX
     return fits and is_plain_name(name)
@@ -250,9 +255,10 @@ def _column(number: int | None) -> int | None:
     return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
-def _instant(text: str) -> dt.datetime | None:
+def instant(text: str) -> dt.datetime | None:
+    """Return a time in UTC; None where the text is none."""
     try:
-        instant = dt.datetime.fromisoformat(text)
+        time = dt.datetime.fromisoformat(text)
     except ValueError:
         return None
-    return instant.astimezone(dt.UTC) if instant.tzinfo else instant.replace(tzinfo=dt.UTC)
+    return time.astimezone(dt.UTC) if time.tzinfo else time.replace(tzinfo=dt.UTC)

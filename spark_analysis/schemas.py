@@ -235,7 +235,7 @@ COVERAGE: Final = declare(
 #: One row per run; null if in neither plan nor results.
 RUNS: Final = declare(
     "runs",
-    3,
+    4,
     _required("name", _STRING),  # of the run folder; run_id is unique, this need not be
     _optional("test", _STRING),
     _optional("system_version", _STRING),
@@ -268,8 +268,61 @@ RUNS: Final = declare(
     _optional("elections", _LONG),  # epochs with a leader; null: nothing tells
     _optional("unavailability_max_ms", _DOUBLE),  # without an acknowledged write
     _optional("reproduce", _STRING),  # the command line that runs it again
+    # since version 4
+    _required("expected", _BOOLEAN),  # its suite expects a violation (``history.expectation``)
+)
+
+#: One row per sweep of simulated worlds that left its files (``history.seed_records``); its
+#: ``run_id`` is that of no run.
+SWEEPS: Final = declare(
+    "sweeps",
+    1,
+    _required("seeds", _STRING),  # as on the command line
+    _required("planned", _LONG),  # number of them
+    _required("bugs", _STRINGS),  # planted
+    _optional("state_machine", _STRING),  # null: drawn by each seed
+    _required("beyond_promise", _BOOLEAN),
+    _required("patches", _STRINGS),
+    _optional("started_at", _TIMESTAMP),
+    _optional("tool_version", _STRING),
+    _optional("tool_commit", _STRING),
+    _optional("exit_code", _LONG),  # null: it did not come to its end
+    _required("clean", _LONG),
+    _required("failed", _LONG),
+    _required("undecided", _LONG),
+    _required("crashed", _LONG),  # could not be run
+    _required("differed", _LONG),  # came out differently, or not at all, when run again
+    _required("state", _STRING),  # whole, partial, damaged
+    _required("damage_kinds", _STRINGS),  # sorted
+    _required("damage", _STRINGS),  # a sentence each
+)
+
+#: One row per seed of those sweeps.
+SEEDS: Final = declare(
+    "seeds",
+    1,
+    _required("seed", _LONG),
+    _required("outcome", _STRING),  # clean, failed, undecided, crashed
+    _required("differed", _BOOLEAN),
+    _required("workload", _STRING),
+    _required("failed_by", _STRINGS),  # an invariant's id, names of checkers
+    _required("fingerprints", _STRINGS),
+    _optional("sentence", _STRING),
+    _required("found", _STRING),  # JSON: checkers with their reason and most telling violation
+    _required("undecided", _STRING),  # JSON: checkers with their reason
+    _required("trace_hash", _STRING),
+    _required("steps", _LONG),
+    _required("simulated_ms", _DOUBLE),
+    _required("operations", _LONG),  # acknowledged
+    _required("faults", _LONG),  # injected, once for each role that one met
+    _required("bitten", _LONG),  # of them, that took effect
+    _optional("elections", _LONG),
+    _required("figures", _FIGURES),  # counts of what happened
+    _required("wall_ms", _DOUBLE),
+    _optional("folder", _STRING),  # of its run, where that was kept
+    _optional("reproduce", _STRING),  # of a seed that is not clean
 )
 
 #: Tables that an ingest makes of a run folder, and all that a lake has.
 INGESTED_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS)
-LAKE_TABLES: Final = (*INGESTED_TABLES, METRICS, VERDICTS, COVERAGE, RUNS)
+LAKE_TABLES: Final = (*INGESTED_TABLES, METRICS, VERDICTS, COVERAGE, RUNS, SWEEPS, SEEDS)

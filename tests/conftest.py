@@ -7,6 +7,7 @@ It holds no fixture of any room; those live next to the tests that use them.
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,6 +38,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A developer's shell may forbid it, and then no command that a test starts could show that it
 # leaves bytecode beside a user's file.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--list-deselected", type=Path, help="add the files of deselected tests to this"
+    )
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Of several workers, each of which collects everything, the first writes the list."""
+    config = items[0].config
+    path: Path | None = config.getoption("--list-deselected")
+    if path is not None and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+        files = sorted({str(item.path.relative_to(config.rootpath)) for item in items})
+        with path.open("a") as listed:
+            listed.writelines(f"{file}\n" for file in files)
 
 
 def tier(item: pytest.Item) -> int:

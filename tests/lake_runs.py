@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.snapshot import read_snapshot
 from splitbrain.spark_analysis.lake.store import Store
-from splitbrain.spark_analysis.schemas import LAKE_TABLES
+from splitbrain.spark_analysis.schemas import LAKE_TABLES, SEEDS, SWEEPS
 from tests.synthetic_runs import NODES, Flaw, SyntheticRun
 
 #: Rows of one run by table, each in the order of its text.
@@ -107,8 +107,8 @@ def tables_with_rows(content: Content) -> set[str]:
 
 
 def all_tables() -> set[str]:
-    """Names of all tables of a lake."""
-    return {table.name for table in LAKE_TABLES}
+    """Names of all tables that a run has rows in."""
+    return {table.name for table in LAKE_TABLES if table not in (SWEEPS, SEEDS)}
 
 
 def names_of(store: Store, folders: Iterable[str] = ("commits", "tables")) -> set[str]:

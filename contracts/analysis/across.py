@@ -30,8 +30,8 @@ class Cell(RowAcross, frozen=True):
     workload: str
     #: Kind; "none" where there was none.
     fault: str
-    #: Runs with a planted bug stand apart.
-    planted: bool
+    #: Runs of which their suite expects a violation stand apart.
+    expected: bool
     runs: int
     valid: int
     invalid: int
@@ -82,8 +82,8 @@ class Failure(RowAcross, frozen=True):
     shape: str
     #: new, known, resolved (not met again)
     state: str
-    #: Met in runs with a planted bug alone.
-    planted: bool
+    #: Met in runs alone of which their suite expects a violation.
+    expected: bool
     runs_since: int
     runs_before: int
     #: Starts of runs that met it.
@@ -193,8 +193,8 @@ class Findings(msgspec.Struct, frozen=True):
 
     @property
     def new(self) -> list[Failure]:
-        """Failures that nobody has seen before, planted bugs apart."""
-        return [row for row in self.failures.rows if row.state == "new" and not row.planted]
+        """Failures that nobody has seen before, expected ones apart."""
+        return [row for row in self.failures.rows if row.state == "new" and not row.expected]
 
     @property
     def worse(self) -> list[Change]:

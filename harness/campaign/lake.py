@@ -1,4 +1,4 @@
-"""The command ``ingest``: finds runs, puts them into a lake, and reports on each.
+"""The command ``ingest``: finds runs and sweeps, puts them into a lake, and reports on each.
 
 Exit code 0 also where runs are damaged: they are reported and marked in the lake; a gate decides
 whether they may pass.
@@ -18,12 +18,14 @@ from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.seed_records import find_sweeps
 from splitbrain.spark_analysis.lake.compaction import compact
 from splitbrain.spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
 from splitbrain.spark_analysis.lake.opening import open_store
 from splitbrain.spark_analysis.lake.snapshot import clean
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import Store, local_root
+from splitbrain.spark_analysis.lake.sweeps import ingest_sweeps
 
 #: Damaged runs and copies that are listed; the tables have all of them.
 _LISTED_MAX = 20
@@ -53,16 +55,21 @@ def ingest(work: LakeWork, console: Console) -> int:
         HarnessError: the lake cannot be read or written.
     """
     check_lake(work.lake)
-    runs = [run for folder in work.folders for run in _runs_of(folder)]
+    found = [_found_in(folder) for folder in work.folders]
+    runs = [run for runs, _ in found for run in runs]
+    sweeps = [sweep for _, sweeps in found for sweep in sweeps]
     lines: list[str] = []
     told: dict[str, object] = {"lake": work.lake}
     code = 0
     with _one_sentence(work.lake), open_store(work.lake) as store:
         if work.folders:
-            report = _ingest(store, runs)
-            code = HarnessError.exit_code if report.refused else 0
-            lines += _lines(report, work.lake)
-            told["ingested"] = _as_data(report)
+            report, of_sweeps = _ingest(store, runs), ingest_sweeps(store, sweeps)
+            code = HarnessError.exit_code if report.refused or of_sweeps.refused else 0
+            if runs:
+                lines += _lines(report, work.lake, "run")
+            if sweeps:
+                lines += _lines(of_sweeps, work.lake, "sweep")
+            told |= {"ingested": _as_data(report), "sweeps": _as_data(of_sweeps)}
         elif next(iter(store.files("commits")), None) is None:
             next_step = "Name the one that is meant, or ingest runs first"
             raise UsageError(f"there is no lake in {work.lake}", next_step)
@@ -104,7 +111,7 @@ def _as_data(report: Report) -> dict[str, object]:
 def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:
     """Put freshly judged runs into a lake."""
     with _one_sentence(lake), open_store(lake) as store:
-        lines = _lines(_ingest(store, [run.resolve() for run in runs]), lake)
+        lines = _lines(_ingest(store, [run.resolve() for run in runs]), lake, "run")
     console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
@@ -112,10 +119,11 @@ def _ingest(store: Store, runs: Sequence[Path]) -> Report:
     return ingest_runs(store, runs, is_open=lambda run: is_alive(RunFolder(run)))
 
 
-def _runs_of(folder: Path) -> list[Path]:
+def _found_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the folders of runs and of sweeps at or below a folder."""
     # The user may name a link, such as runs/latest; links below it are not followed.
     root = folder.resolve()
-    next_step = "Name a run folder, or a folder with runs below it"
+    next_step = "Name a run folder, or a folder with runs or sweeps below it"
     if not root.is_dir():
         problem = "is a file" if root.exists() else "is not there"
         raise UsageError(f"{folder} {problem}", next_step)
@@ -125,29 +133,30 @@ def _runs_of(folder: Path) -> list[Path]:
         raise UsageError(
             f"{folder} cannot be listed ({error.strerror})", "Choose a folder that can be read"
         ) from error
-    if not runs:
+    sweeps = list(find_sweeps(root))
+    if not runs and not sweeps:
         problem = f"there is no run in {folder}: no folder with a plan.json or a history.jsonl"
         raise UsageError(problem, next_step)
-    return runs
+    return runs, sweeps
 
 
-def _lines(report: Report, lake: str) -> list[str]:
+def _lines(report: Report, lake: str, noun: str) -> list[str]:
     read = [*report.new, *report.changed]
     total = len(read) + len(report.unchanged)
     counts = f"{len(report.changed):,} read again, {len(report.unchanged):,} as they were"
-    lines = [f"{counted(total, 'run')} in {lake}: {len(report.new):,} new, {counts}."]
-    marked = [run for run in read if run.state not in ("whole", "pruned")]
+    lines = [f"{counted(total, noun)} in {lake}: {len(report.new):,} new, {counts}."]
+    marked = [one for one in read if one.state not in ("whole", "pruned")]
     if marked:
-        states = Counter(run.state for run in marked)
+        states = Counter(one.state for one in marked)
         counts = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
         lines.append(f"Taken as far as they go, and marked: {counts}.")
-        for run in marked[:_LISTED_MAX]:
-            why = " ".join(run.damage) or "It is still under way."
-            lines.append(f"  {run.folder} ({run.state}): {why}")
+        for one in marked[:_LISTED_MAX]:
+            why = " ".join(one.damage) or "It is still under way."
+            lines.append(f"  {one.folder} ({one.state}): {why}")
         if len(marked) > _LISTED_MAX:
             lines.append(f"  and {len(marked) - _LISTED_MAX:,} more")
     for copy, original in report.copies[:_LISTED_MAX]:
-        lines.append(f"  {copy} is the run of {original}, and was left out")
+        lines.append(f"  {copy} is the {noun} of {original}, and was left out")
     lines += [f"  {folder} was left out: {why}" for folder, why in report.refused]
     if len(report.copies) > _LISTED_MAX:
         lines.append(f"  and {len(report.copies) - _LISTED_MAX:,} more copies")

@@ -18,7 +18,9 @@ from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.harness.pool.warm_workers import processors, warm_workers
-from splitbrain.harness.report.summary import show
+from splitbrain.harness.report.alarms import alarms_of
+from splitbrain.harness.report.github import tell_github
+from splitbrain.harness.report.summary import show, to_markdown
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 
@@ -46,10 +48,12 @@ def check_bare(
         raise UsageError(f"there is no {path}", "Name a run folder or a history file")
     if jobs is not None and not 1 <= jobs <= JOBS_MAX:
         raise UsageError(f"--jobs cannot be {jobs}", f"Choose a number between 1 and {JOBS_MAX}")
-    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs or processors())
+    waiting = Waiting(console)
+    took = waiting.pace(JUDGING, "operation").took
+    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs or processors(), took)
     page = None if report is None else page_at(report, path)
     # Nothing but the results may stand beside JSON.
-    during = unseen if as_json else Waiting(console).during
+    during = unseen if as_json else waiting.during
     with warm_workers(path, limits) as warm, judging_session(console) as session, session.judging():
         with during(JUDGING):
             results = judge_history(
@@ -65,6 +69,7 @@ def check_bare(
         if report is not None and report.is_file():
             session.say(f"report written to {report}")
     show(results, console, as_json=as_json)
+    tell_github(alarms_of(results), lambda: to_markdown(results), path)
     return results.exit_code
 
 

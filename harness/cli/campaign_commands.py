@@ -1,12 +1,12 @@
 """The commands that make many runs, and those around the runs, as they stand on the command line.
 
 ``sim``, ``shrink``, ``suite``, ``nightly``, ``gate``, ``clean``, ``systems``, ``new-system``,
-``help``, ``explain`` and ``doctor``.
+``init``, ``help``, ``explain``, ``completion`` and ``doctor``.
 Everything heavy is imported by the command that needs it. Source: design, section 6.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -18,10 +18,16 @@ from splitbrain.harness.cli.command_app import (
     MANY_RUNS,
     SETUP,
     Json,
+    OfNights,
+    OfPolicies,
+    OfResults,
+    OfRun,
+    OfSystems,
     Repeatable,
     Whole,
     app,
     command,
+    completed,
 )
 from splitbrain.harness.cli.record_options import (
     PatchFiles,
@@ -30,6 +36,7 @@ from splitbrain.harness.cli.record_options import (
     with_records,
 )
 from splitbrain.harness.console.standard_streams import output as standard_output
+from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.history.spark_extra import require_spark
 
 
@@ -79,13 +86,13 @@ def shrink_command(options: ShrinkOptions, *, json: Json = False, patch: PatchFi
 def suite_command(
     file: Path | None = None,
     *,
-    time_budget: str | None = None,
-    jobs: Annotated[int | None, Whole] = None,
-    night_seed: Annotated[int | None, Whole] = None,
-    fresh: bool = False,
-    report_only: bool = False,
-    runs_folder: Path = Path("runs"),
-    ledger: Path | None = None,
+    time_budget: Annotated[str | None, OfNights] = None,
+    jobs: Annotated[int | None, OfNights, Whole] = None,
+    night_seed: Annotated[int | None, OfNights, Whole] = None,
+    fresh: Annotated[bool, OfNights] = False,
+    report_only: Annotated[bool, OfResults] = False,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    ledger: Annotated[Path | None, OfResults] = None,
     json: Json = False,
 ) -> int:
     """Run a matrix of tests, one night at a time; goes on with a night that was cut short.
@@ -126,9 +133,9 @@ def suite_command(
 def nightly_command(
     file: Path,
     *,
-    time_budget: str | None = None,
-    fresh: bool = False,
-    runs_folder: Path = Path("runs"),
+    time_budget: Annotated[str | None, OfNights] = None,
+    fresh: Annotated[bool, OfNights] = False,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
     json: Json = False,
 ) -> int:
     """Run a suite's night, put its runs into a lake and hold them against a policy: one answer.
@@ -153,17 +160,18 @@ def nightly_command(
     "gate",
     MANY_RUNS,
     "gate runs --policy policy.toml --tier pull-request --output gate",
-    "gate runs/ledger.jsonl --policy policy.toml --baseline main:gate.json",
+    "gate runs/ledger.jsonl --policy policy.toml --baseline last",
+    "gate runs --policy policy.toml --baseline main:gate.json",
     "gate --policy policy.toml --self-test",
 )
 def gate_command(
-    *runs: str,
-    policy: Path,
-    tier: str | None = None,
-    baseline: str | None = None,
-    output: Path | None = None,
-    json: bool = False,
-    self_test: Annotated[bool, Parameter(negative="")] = False,
+    *runs: Annotated[str, OfRun],
+    policy: Annotated[Path, OfPolicies],
+    tier: Annotated[str | None, OfPolicies] = None,
+    baseline: Annotated[str | None, OfPolicies] = None,
+    output: Annotated[Path | None, OfResults] = None,
+    json: Annotated[bool, OfResults] = False,
+    self_test: Annotated[bool, OfPolicies, Parameter(negative="")] = False,
 ) -> int:
     """Hold runs against a policy: 0 green, 1 red, 2 nothing can be said, 3 the harness failed.
 
@@ -171,9 +179,10 @@ def gate_command(
         runs: Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
         policy: Policy file (.toml); docs/gate.md says what may stand in it.
         tier: Tier of the policy, such as pull-request; by default the one that it names.
-        baseline: What regressions and new failures are told from: runs, a gate.json, or REF:PATH of
-            one in git; none where there is none yet.
-        output: Folder for gate.json, gate.xml (JUnit) and gate.md.
+        baseline: What regressions and new failures are told from: last, for the last night or gate
+            that is found beside the runs; runs, a gate.json, or REF:PATH of one in git; none where
+            there is none yet.
+        output: Folder for gate.json, gate.xml (JUnit), gate.sarif and gate.md.
         json: Print the answer as JSON.
         self_test: Prove with synthetic figures that every threshold of the policy can fail; no
             runs.
@@ -212,11 +221,11 @@ def systems_command(
     action: str | None = None,
     name: str | None = None,
     *,
-    runtime: str = "docker",
-    nodes: Annotated[int | None, Whole] = None,
-    setting: Annotated[list[str] | None, Repeatable] = None,
-    runs_folder: Path = Path("runs"),
-    json: bool = False,
+    runtime: Annotated[str, OfSystems, completed("--runtime")] = "docker",
+    nodes: Annotated[int | None, OfSystems, Whole] = None,
+    setting: Annotated[list[str] | None, OfSystems, Repeatable] = None,
+    runs_folder: Annotated[Path, OfResults] = Path("runs"),
+    json: Annotated[bool, OfResults] = False,
 ) -> int:
     """List the systems that can be tested; `systems check NAME` tries one's adapter in short runs.
 
@@ -270,6 +279,36 @@ def new_system_command(name: str, *, folder: Path = Path(), json: Json = False) 
     return write_system(name, folder, standard_output(as_json=json))
 
 
+@command(
+    "init",
+    SETUP,
+    "init --system my_store.py:MyStore",
+    "init --system my-store --output nights --time-budget 8h",
+)
+def init_command(
+    *,
+    system: str,
+    output: Path = Path(),
+    runtime: str | None = None,
+    time_budget: str = "30m",
+    json: Json = False,
+) -> int:
+    """Write a suite, a policy and a night for a system; `splitbrain nightly` runs them as they are.
+
+    Args:
+        system: System to be tested by its name, or path/to/file.py:Class.
+        output: Folder for suite.toml, policy.toml and night.toml; none of them may be there.
+        runtime: docker, local or simulated; by default the one that needs least on this machine.
+        time_budget: What a night may take, such as 45m or 8h.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
+    """
+    from splitbrain.harness.cli.new_night import write_night
+
+    return write_night(
+        system, output, standard_output(as_json=json), runtime=runtime, time_budget=time_budget
+    )
+
+
 @command("help", SETUP, "help", "help sim")
 def help_command(name: Annotated[str | None, Parameter(name="command")] = None) -> int:
     """Show what there is, or what one command takes.
@@ -291,7 +330,9 @@ def help_command(name: Annotated[str | None, Parameter(name="command")] = None) 
     "explain stale read",
     "explain 64",
 )
-def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = False) -> int:
+def explain_command(
+    *name: Annotated[str, Parameter(negative=""), completed("explain")], json: Json = False
+) -> int:
     """Explain an invariant, checker, fault, anomaly, exit code, verdict or planted bug by its name.
 
     Tells what it says, why it matters, how it breaks, what to do next, and its source. Without a
@@ -305,6 +346,33 @@ def explain_command(*name: Annotated[str, Parameter(negative="")], json: Json = 
     from splitbrain.harness.cli.explain import explain
 
     return explain(name, standard_output(as_json=json))
+
+
+@command(
+    "completion",
+    SETUP,
+    "completion bash > ~/.local/share/bash-completion/completions/splitbrain",
+    "completion zsh --install",
+)
+def completion_command(
+    shell: Literal["bash", "zsh", "fish"],
+    *,
+    install: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Print the script with which a shell completes commands, options, names and run folders.
+
+    Args:
+        shell: Shell that is to load it.
+        install: Write it to the place where the shell looks for it, and have its startup file load
+            it, instead of printing it.
+    """
+    if not install:
+        print(app.generate_completion(prog_name="splitbrain", shell=shell), end="")
+        return 0
+    with tell_refusal("install the completion", f"for {shell}", "Print it, and save it yourself."):
+        place = app.install_completion(shell=shell)
+    print(f"{place} has it; a new {shell} loads it.")
+    return 0
 
 
 @command(

@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeVar
 from cyclopts import App, Group, Parameter, Token
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.cli.completion import values_of
 from splitbrain.harness.folder.tool_version import tool_version
 from splitbrain.history.durations import EXAMPLES, seconds_of
 from splitbrain.history.seeds import WRITE_SEEDS, read_seeds
@@ -46,6 +47,7 @@ SETUP: Final = Group("Systems and this machine", sort_key=4)
 RESULTS: Final = "Results"
 _OPTION_HEADINGS: Final = (
     *("Worlds", "Replays", "Search", "History", "System", "Load", "Faults"),
+    *("Night", "Policy", "Lake"),
     *("Steps of a simulated run", RESULTS),
 )
 #: Example command lines by the names of the commands.
@@ -97,6 +99,16 @@ def _read(read: Callable[[str], _Value], token: Token, next_step: str) -> _Value
         raise UsageError(f"{token.keyword} cannot be {token.value!r}", next_step) from error
 
 
+def completed(place: str) -> Parameter:
+    """Return what makes the shell offer values (``harness.cli.completion``) for an option or place.
+
+    A module that takes long to load must not be asked where nobody completes anything.
+    """
+    return Parameter(completer=lambda context: values_of(place, [context.incomplete]))
+
+
+#: Run folder that is given by its place.
+OfRun = completed("check")
 #: An option that may be given several times.
 Repeatable = Parameter(negative="", consume_multiple=False)
 #: An option that counts, and one that measures.
@@ -105,6 +117,10 @@ Number = Parameter(converter=_number, metavar="NUMBER")
 #: An option about what a command leaves.
 OfResults = Parameter(group=heading_of_options(RESULTS))
 OfHistories = Parameter(group=heading_of_options("History"))
+OfNights = Parameter(group=heading_of_options("Night"))
+OfPolicies = Parameter(group=heading_of_options("Policy"))
+OfLakes = Parameter(group=heading_of_options("Lake"))
+OfSystems = Parameter(group=heading_of_options("System"))
 #: Whether the answer is printed as JSON.
 Json = Annotated[
     bool,

@@ -7,6 +7,7 @@ and the clients' operations, not the kernel's timing, so a failure may not come 
 
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.cleaning import salvage
@@ -37,6 +38,7 @@ from splitbrain.harness.campaign.replaying.verdicts import (
 )
 from splitbrain.harness.cli.session import Session, judging_session
 from splitbrain.harness.console.console_lines import say
+from splitbrain.harness.console.pace import pace_words
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.waiting import During, Waiting, unseen
 from splitbrain.harness.folder.results import (
@@ -45,13 +47,17 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
     Results,
     counted,
+    keep_former,
+    read,
     worst,
 )
-from splitbrain.harness.folder.store import drop_data, find_run
+from splitbrain.harness.folder.store import drop_data, find_run, is_alive
 from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.judge.analysis_service import shared_analyses
 from splitbrain.harness.report import publishing
-from splitbrain.harness.report.summary import show
+from splitbrain.harness.report.alarms import alarms_of
+from splitbrain.harness.report.github import tell_github
+from splitbrain.harness.report.summary import show, show_headline, to_markdown
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
 from splitbrain.history.run_folder import RunFolder
@@ -126,6 +132,7 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
     if len(seeds) == 1:
         only = run_once(options, console, analyze=analyze)
         answer(console, {"exit_code": only.exit_code, "runs": _results([only])})
+        _tell_github(_results([only]), options.experiment.system, options.experiment.nemesis)
         return only.exit_code
     judged: dict[int, Judged] = {}
     try:
@@ -142,7 +149,13 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
             say(console, _seeds_line(judged, len(seeds)), "bold")
     code = worst([each.exit_code for each in judged.values()])
     answer(console, {"exit_code": code, "runs": _results(judged.values())})
+    _tell_github(_results(judged.values()), options.experiment.system, options.experiment.nemesis)
     return code
+
+
+def _tell_github(made: Sequence[Results], *named: str) -> None:
+    alarms = [alarm for results in made for alarm in alarms_of(results)]
+    tell_github(alarms, lambda: "\n\n".join(map(to_markdown, made)), *named)
 
 
 def _results(judged: Iterable[Judged]) -> list[Results]:
@@ -222,6 +235,7 @@ def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) 
         results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
     if as_json:
         show(results, console, as_json=True)
+    _tell_github([results], results.system)
     return results.exit_code
 
 
@@ -234,14 +248,34 @@ def _check_run(
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
     if not with_spark and analyze is None and not quiet and not folder.analysis.exists():
         session.say(_left_out(folder))
-    if folder.results.exists() and not quiet:
-        session.say(f"judging {folder.root} again; its results and report are replaced")
+    former: Path | None = None
+    try:
+        # Into the folder of a run that still goes on nobody writes.
+        former = None if is_alive(folder) else keep_former(folder)
+    except HarnessError as error:
+        session.say(f"The former results are not kept: {error}")
+    if former is not None and not quiet:
+        session.say(f"judging {folder.root} again; its former results are kept in {former.name}")
     try:
         salvage(folder)
     except HarnessError as error:
         # The content of the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
-    return _judge(folder.root, session, during, analyze=with_spark)
+    results = _judge(folder.root, session, during, analyze=with_spark)
+    if former is not None and not quiet:
+        _tell_change(former, results, session)
+    return results
+
+
+def _tell_change(former: Path, results: Results, session: Session) -> None:
+    """Say it where a run is judged otherwise than before; the verdict stays the last line."""
+    try:
+        before = read(former).headline
+    except (OSError, *UNREADABLE):
+        return
+    if before != results.headline:
+        session.say(f"the former verdict was {before}, see {former.name}")
+        show_headline(results, session.console)
 
 
 def _judge(root: Path, session: Session, during: During, **options: Any) -> Results:
@@ -281,8 +315,13 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     # All are looked at before the first is worked on, which takes a while.
     folders = [find_run(run) for run in runs]
     made: list[Results] = []
+    began_s = time.monotonic()
     with shared_analyses():
         for folder in folders:
+            if len(folders) > 1:
+                elapsed_s = time.monotonic() - began_s
+                pace = pace_words(len(made), len(folders), "run", elapsed_s)
+                say(console, f"{pace}; now {folder.root}", "bold")
             made.append(_analyze(folder, console))
             if made[-1].interrupted:
                 break

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli.command_app import TABLES, Json, command
+from splitbrain.harness.cli.command_app import TABLES, Json, OfLakes, OfRun, command
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.spark_extra import require_spark
 
@@ -23,11 +23,11 @@ _LAKE = "runs/lake"
     "analyze --lake runs/lake --report across --since 2026-11-21",
 )
 def analyze_command(
-    run: Path | None = None,
-    *more: Annotated[Path, Parameter(negative="")],
-    lake: str | None = None,
-    report: Path | None = None,
-    since: str | None = None,
+    run: Annotated[Path | None, OfRun] = None,
+    *more: Annotated[Path, Parameter(negative=""), OfRun],
+    lake: Annotated[str | None, OfLakes] = None,
+    report: Annotated[Path | None, OfLakes] = None,
+    since: Annotated[str | None, OfLakes] = None,
     parts: Annotated[bool, Parameter(negative="")] = False,
     json: Json = False,
 ) -> int:
@@ -91,19 +91,20 @@ def analyze_command(
 def ingest_command(
     folder: Path | None = None,
     *more: Annotated[Path, Parameter(negative="")],
-    lake: str = _LAKE,
-    compact: Annotated[bool, Parameter(negative="")] = False,
-    clean: Annotated[bool, Parameter(negative="")] = False,
+    lake: Annotated[str, OfLakes] = _LAKE,
+    compact: Annotated[bool, OfLakes, Parameter(negative="")] = False,
+    clean: Annotated[bool, OfLakes, Parameter(negative="")] = False,
     json: Json = False,
 ) -> int:
     """Put runs into a lake: Parquet tables of any number of runs, for Spark and others.
 
-    Runs that are in it already and have not changed are left alone. Damaged and unfinished runs are
-    taken as far as they go, and marked.
+    The seeds of sweeps go there too ('splitbrain sim --output'). Runs that are in it already and
+    have not changed are left alone. Damaged and unfinished runs are taken as far as they go, and
+    marked.
 
     Args:
-        folder: Run folder, or a folder with runs anywhere below it; without one, --compact and
-            --clean work on the lake as it is.
+        folder: Run folder, or a folder with runs or sweeps anywhere below it; without one,
+            --compact and --clean work on the lake as it is.
         more: Further folders.
         lake: Folder or URI of the lake, anything that Spark can open: runs/lake, hdfs://name/lake,
             s3a://bucket/lake.

@@ -44,7 +44,7 @@ def write_system(name: str, folder: Path, console: Console) -> int:
     module = _module_name(name)
     class_name = "".join(part.capitalize() for part in name.split("-"))
     words = {"name": name, "module": module, "class_name": class_name}
-    files = {f"{module}.py": "system", "pyproject.toml": "pyproject", "suite.toml": "suite"}
+    files = {f"{module}.py": "system", "pyproject.toml": "pyproject"}
     texts = {
         file: Template((_SKELETON / f"{part}.txt").read_text(encoding="utf-8")).substitute(words)
         for file, part in files.items()
@@ -65,7 +65,8 @@ def write_system(name: str, folder: Path, console: Console) -> int:
         f"  cd {shlex.quote(str(place))}",
         f"  splitbrain systems check {system} --runtime local",
         f"  splitbrain test --system {system} --nodes 1 --runtime local --nemesis kill",
-        "  splitbrain suite suite.toml",
+        f"  splitbrain init --system {system}",
+        "  splitbrain nightly night.toml",
         "docs/your-system.md says what an adapter must and can do.",
     ):
         say(console, line)

@@ -23,13 +23,17 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.cli.command_app import (
     Number,
+    OfRun,
     Repeatable,
     Seconds,
     Seeds,
     Whole,
+    completed,
     heading_of_options,
 )
+from splitbrain.harness.cli.completion import has_values
 from splitbrain.history.options import OptionField, check_numbers, options_of
+from splitbrain.history.reproduce_line import without_maker
 
 #: Fields that are one seed, or some.
 _SEEDS = ("seed", "seeds")
@@ -115,8 +119,12 @@ def _parameter(field: OptionField, usual: dict[str, Any]) -> inspect.Parameter:
         more["group"] = heading_of_options(field.option.group)
     if get_origin(field.type) is dict:
         more["metavar"] = "NAME=VALUE"
-    shown = Parameter(name=names, help=field.option.help, **more)
-    annotation = Annotated[(hint, shown, *([how] if how else []))]
+    shown = [Parameter(name=names, help=field.option.help, **more)]
+    if field.option.is_positional and Path in (field.type, *get_args(field.type)):
+        shown.append(OfRun)
+    elif has_values(field.flag):
+        shown.append(completed(field.flag))
+    annotation = Annotated[(hint, *shown, *([how] if how else []))]
     return inspect.Parameter(field.name, kind, default=default, annotation=annotation)
 
 
@@ -187,5 +195,5 @@ def start_patched(files: list[Path] | None) -> None:
         problem, _, next_step = str(error).removesuffix(".").rpartition(". ")
         raise UsageError(problem, next_step) from error
     command = [sys.executable, "-P", "-m", f"{PACKAGE}.patched", *map(str, files), "--"]
-    command += ["-m", f"{PACKAGE}.harness.cli", *sys.argv[1:]]
+    command += ["-m", f"{PACKAGE}.harness.cli", *without_maker(sys.argv[1:])[0]]
     os.execve(sys.executable, command, child_environment())  # noqa: S606 - no shell is wanted

@@ -1,7 +1,7 @@
 """The commands that make and judge runs, as they stand on the command line.
 
-``test``, ``try``, ``check`` and ``replay``. Everything heavy is imported by the command that
-needs it, so that a wrong option is answered at once. Source: design, section 6.
+``test``, ``try``, ``check``, ``replay`` and ``export``. Everything heavy is imported by the command
+that needs it, so that a wrong option is answered at once. Source: design, section 6.
 """
 
 import os
@@ -16,7 +16,16 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.trial import TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
-from splitbrain.harness.cli.command_app import ONE_RUN, Json, OfHistories, OfResults, Whole, command
+from splitbrain.harness.cli.command_app import (
+    ONE_RUN,
+    Json,
+    OfHistories,
+    OfResults,
+    OfRun,
+    Whole,
+    command,
+    completed,
+)
 from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
@@ -127,10 +136,12 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
     "check history.edn --model cas-register --report page.html",
 )
 def check_command(
-    path: Path,
+    path: Annotated[Path, OfRun],
     *,
-    model: Annotated[str | None, OfHistories] = None,
-    history_format: Annotated[str | None, OfHistories, Parameter(name="--format")] = None,
+    model: Annotated[str | None, OfHistories, completed("--model")] = None,
+    history_format: Annotated[
+        str | None, OfHistories, Parameter(name="--format"), completed("--format")
+    ] = None,
     skip_broken: Annotated[bool, OfHistories] = False,
     report: Annotated[Path | None, OfHistories] = None,
     jobs: Annotated[int | None, OfHistories, Whole] = None,
@@ -227,3 +238,34 @@ def replay_command(options: ReplayOptions, *, json: Json = False, patch: PatchFi
     from splitbrain.harness.cli.commands import replay
 
     return replay(options, output(as_json=json))
+
+
+@command(
+    "export",
+    ONE_RUN,
+    "export runs/latest --format perfetto",
+    "export runs/latest --format otlp --to http://127.0.0.1:4318",
+)
+def export_command(  # noqa: D417 - --json describes itself
+    run: Path,
+    *,
+    file_format: Annotated[str, Parameter(name="--format")] = "perfetto",
+    file: Annotated[Path | None, OfResults, Parameter(name="--output")] = None,
+    to: Annotated[str | None, OfResults] = None,
+    json: Json = False,
+) -> int:
+    """Write the timeline of a run for another tool: operations, faults, leaders and violations.
+
+    Args:
+        run: Run folder, finished or dead.
+        file_format: perfetto, for https://ui.perfetto.dev and chrome://tracing; or otlp, spans of
+            OpenTelemetry.
+        file: File to write; packed where its name ends with .gz. By default it is named after the
+            run, in this folder.
+        to: Address of an OpenTelemetry collector that the spans are sent to instead, over HTTP;
+            headers for it stand in OTEL_EXPORTER_OTLP_HEADERS.
+    """
+    from splitbrain.harness.export.command import ExportOptions, export_run
+
+    options = ExportOptions(format=file_format, output=file, to=to)
+    return export_run(run, options, output(as_json=json))

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.harness.console.console_lines import say_if_read
-from splitbrain.harness.console.live_area import LiveArea
+from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea
+from splitbrain.harness.console.pace import Pace
 
 #: Names of what is waited for.
 JUDGING = "judging"
@@ -32,13 +33,19 @@ def unseen(_what: str) -> AbstractContextManager[None]:
 class Waiting:
     """Tells on a console what goes on, and how many seconds it took."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, *, interval_s: float = PLAIN_INTERVAL_S) -> None:
+        self._console, self._interval_s = console, interval_s
         self._lock = threading.Lock()
         #: When each thing that goes on began, in the order of their beginnings.
         self._began_s: dict[str, float] = {}
         #: Holds what is drawn while anything goes on.
         self._drawn: ExitStack | None = None
+        #: Pace of things that can tell how far they are.
+        self._paces: dict[str, Pace] = {}
+
+    def pace(self, what: str, noun: str) -> Pace:
+        """Return the pace that is shown beside ``what`` while it goes on; ``noun`` is counted."""
+        return self._paces.setdefault(what, Pace(noun))
 
     @contextmanager
     def during(self, what: str) -> Generator[None]:
@@ -56,9 +63,11 @@ class Waiting:
             self._print(f"{what} ({_HINTS[what]})" if what in _HINTS else what)
         with self._lock:
             self._began_s[what] = now_s
-        if self._console.is_terminal and self._drawn is None:
+        if self._drawn is None and (self._console.is_terminal or what in self._paces):
             self._drawn = ExitStack()
-            self._drawn.enter_context(LiveArea(self._console, self._line))
+            self._drawn.enter_context(
+                LiveArea(self._console, self._line, self._plain_line, interval_s=self._interval_s)
+            )
 
     def _end(self, what: str) -> None:
         with self._lock:
@@ -70,9 +79,22 @@ class Waiting:
     def _line(self) -> Text:
         now_s = time.monotonic()
         with self._lock:
-            parts = [f"{what}, {now_s - began:.0f} s" for what, began in self._began_s.items()]
+            parts = [
+                f"{what}, {now_s - began:.0f} s{self._pace_of(what)}"
+                for what, began in self._began_s.items()
+            ]
             hints = [_HINTS[what] for what in self._began_s if what in _HINTS]
         return Text("; ".join(parts) + (f" ({'; '.join(hints)})" if hints else ""))
+
+    def _pace_of(self, what: str) -> str:
+        words = self._paces[what].words if what in self._paces else None
+        return "" if words is None else f", {words}"
+
+    def _plain_line(self) -> str | None:
+        """Return how things stand for what is no terminal, if something tells how far it is."""
+        with self._lock:
+            is_told = any(map(self._pace_of, self._began_s))
+        return self._line().plain if is_told else None
 
     def _print(self, line: str) -> None:
         say_if_read(self._console, Text(line, style="dim"))

@@ -14,7 +14,9 @@ from splitbrain.checker.findings import counted
 from splitbrain.checker.verdict import ALLOWED, CheckResult, Verdict
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.coverage_cells import CoverageCell
+from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.history.identity import stand_in
+from splitbrain.history.run_folder import RunFolder
 
 #: Version of ``results.json``.
 RESULTS_SCHEMA = 1
@@ -289,6 +291,29 @@ def read(path: Path) -> Results:
         msgspec.DecodeError: it is not one.
     """
     return msgspec.json.decode(path.read_bytes(), type=Results)
+
+
+def keep_former(folder: RunFolder) -> Path | None:
+    """Copy the results of the last judgement to ``results-N.json`` beside them.
+
+    Returns the copy, an earlier one where it is the same; None where nothing was judged yet.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    try:
+        content = folder.results.read_bytes()
+    except FileNotFoundError:
+        return None
+    with tell_refusal("keep the former results", folder.results):
+        count = sum(1 for _ in folder.root.glob(folder.formers))
+        last = folder.former_results(count)
+        if last.is_file() and last.read_bytes() == content:
+            return last
+        while (path := folder.former_results(count + 1)).exists():
+            count += 1
+        write_atomically(path, content)
+    return path
 
 
 def worst(codes: Iterable[int]) -> int:

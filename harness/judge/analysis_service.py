@@ -1,10 +1,10 @@
 """One session for the analyses of many runs: a night's, those of some seeds, those of one command.
 
-The offering process listens on a socket that an environment variable names, and gives the socket to
-a process of Spark's (``spark_analysis.service``) once somebody has connected; a process that ends,
-whatever the reason, is followed by another one when somebody connects again. So its start is paid
-once, and a run folder that ends the process costs the others no more than a new start. An asker
-that is not answered makes the analysis in a process of its own.
+A suite, a sweep or a command that offers it listens on a socket that an environment variable names.
+Once somebody has connected, the socket goes to a process of Spark's (``spark_analysis.service``);
+where that ends, whatever the reason, another one follows when somebody connects again. So its start
+is paid once, and a run folder that ends the process costs the others no more than a new start.
+Somebody who is not answered makes the analysis in a process of its own.
 """
 
 import contextlib
@@ -178,6 +178,6 @@ def start_analysis(run_folder: Path) -> AnalysisProcess | AskedAnalysis:
             connection.connect(path)
             return AskedAnalysis(run_folder, connection)
         except OSError:
-            # Its owner is gone.
+            # The owner is gone.
             connection.close()
     return AnalysisProcess(run_folder)

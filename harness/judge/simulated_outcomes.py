@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.checker.names import STATE_EVENTS, can_judge
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -18,8 +20,10 @@ from splitbrain.contracts.fault import US_PER_MS
 from splitbrain.contracts.scenario import Violation
 from splitbrain.harness.folder.plan_checkers import checkers_not_asked, checkers_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.folder.simulation_record import SimulationRecord, invariants_result
 from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
 from splitbrain.history.pairing import pair
+from splitbrain.history.seed_records import Found
 
 #: Polls of a checker's budget, in all and for each event: a checker that drowns in open operations
 #: is given up within seconds.
@@ -68,6 +72,35 @@ def _joined(checks: tuple[CheckResult, ...], evidence: Evidence) -> tuple[CheckR
         [*evidence.state_events], evidence.state_events, evidence.faults, end_time
     )
     return tuple(with_circumstances(checks, operations, circumstances))
+
+
+def found_by(outcome: JudgedOutcome) -> tuple[Found, ...]:
+    """Return what invariants and checkers found, as the judgement of the run's folder tells it."""
+    results = [check for check in outcome.checks if check.verdict is Verdict.INVALID]
+    if outcome.outcome.violation is not None:
+        record = msgspec.convert(outcome.outcome, SimulationRecord, from_attributes=True)
+        results.insert(0, invariants_result(record))
+    return tuple(map(_found, results))
+
+
+def _found(result: CheckResult) -> Found:
+    """Return a result with the one violation that gives it its fingerprint."""
+    whole = fingerprint_of(result)
+    assert whole is not None, "an invalid result always has a fingerprint"
+    telling = next(
+        (
+            violation
+            for violation in result.violations
+            if fingerprint_of(msgspec.structs.replace(result, violations=(violation,))) == whole
+        ),
+        None,
+    )
+    return Found(
+        checker=result.checker,
+        reason=headline_of(result),
+        fingerprint=whole.text,
+        violation=telling,
+    )
 
 
 def evidence_of(outcome: SimulationOutcome) -> Evidence:

@@ -1,6 +1,6 @@
 """Limits of a judgement, and what it used."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +26,8 @@ class Limits(msgspec.Struct, frozen=True):
     memory_budget_mib: int
     #: Parts at work at the same time.
     jobs: int
+    #: Told the weight of the parts that are done, and that of all, as a round goes on.
+    took: Callable[[int, int], None] | None = None
 
 
 def with_cost(result: CheckResult, outcomes: "Sequence[PartOutcome]") -> CheckResult:

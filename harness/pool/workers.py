@@ -243,12 +243,13 @@ class Workers(Generic[_Name]):
 
 def _run(
     parts: Sequence[Part],
-    jobs: int,
+    limits: Limits,
     workers: Workers[int],
     give_up: Callable[[], str | None],
     outcomes: dict[int, PartOutcome],
 ) -> str | None:
     """Fill ``outcomes`` by the parts' positions; return why the rest was given up, if so."""
+    jobs, total, done = max(1, limits.jobs), sum(part.weight for part in parts), 0
     waiting = deque(sorted(range(len(parts)), key=lambda place: (-parts[place].weight, place)))
     while len(outcomes) < len(parts):
         if (reason := give_up()) is not None:
@@ -264,6 +265,9 @@ def _run(
             place = waiting.popleft() if position is None and waiting else position
             if place is not None:
                 outcomes[place] = outcome
+                done += parts[place].weight
+        if limits.took is not None:
+            limits.took(done, total)
     return None
 
 
@@ -314,7 +318,7 @@ def run_parts(
     outcomes: dict[int, PartOutcome] = {}
     workers = Workers(make_worker)
     try:
-        reason = _run(parts, max(1, limits.jobs), workers, give_up, outcomes)
+        reason = _run(parts, limits, workers, give_up, outcomes)
     # No process, no memory, no file descriptor, or a defect here: the verdict must survive it.
     except Exception as error:  # noqa: BLE001
         reason = f"could not be run: {type(error).__name__}: {error}"

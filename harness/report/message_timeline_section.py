@@ -6,7 +6,6 @@ violation. Source: issue 5, item 9.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import msgspec
 from markupsafe import Markup
@@ -18,6 +17,7 @@ from splitbrain.harness.report.message_timeline import ReadTimeline, read_timeli
 from splitbrain.harness.report.message_timeline_data import idle_messages, picture_data
 from splitbrain.harness.report.page_assets import json_for_script
 from splitbrain.harness.report.story_lines import place_and_event
+from splitbrain.harness.report.violations import moment_of
 from splitbrain.history.timeline_records import TimelineRecord, TimelineViolation
 
 ROWS_MAX = 200
@@ -58,6 +58,8 @@ class MessageTimeline(msgspec.Struct, frozen=True):
     cut: str | None
     has_violation: bool
     problems: list[str]
+    #: From which all of it was made.
+    read: ReadTimeline
 
 
 def message_timeline(
@@ -78,6 +80,7 @@ def message_timeline(
         cut=_cut(timeline),
         has_violation=timeline.violation is not None,
         problems=[printable(problem) for problem in timeline.problems],
+        read=timeline,
     )
 
 
@@ -99,14 +102,8 @@ def known_violations(checkers: Iterable[CheckResult]) -> list[TimelineViolation]
     found: list[TimelineViolation] = []
     for result in checkers:
         for violation in result.violations:
-            operation = violation.get("operation")
-            if not isinstance(operation, dict):
-                continue
-            fields = cast("dict[str, Any]", operation)
-            moment = fields.get("end")
-            if not isinstance(moment, int):
-                moment = fields.get("start")
-            if isinstance(moment, int) and moment >= 0:
+            moment = moment_of(violation) if "operation" in violation else None
+            if moment is not None:
                 found.append(
                     TimelineViolation(
                         time=moment // _NS_PER_US,

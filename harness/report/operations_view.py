@@ -15,17 +15,20 @@ from splitbrain.checker.verdict import CheckResult
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_picture import choose, finish, label_of, visited_nodes
-from splitbrain.harness.report.violations import core_operations
+from splitbrain.harness.report.violations import (
+    CORE_MAX,
+    VIEWS_MAX,
+    core_operations,
+    explained_violations,
+    is_timed,
+)
 from splitbrain.history.records import PairedOperation
 
 OPERATIONS_MAX = 1_500
-ROWS_MAX = 100
-#: Operations outlined; each needs at most one row, so there are rows for all of them.
-CORE_MAX = ROWS_MAX
+#: Each outlined operation needs at most one row, so there are rows for all of them.
+ROWS_MAX = CORE_MAX
 #: The page's assets that the view alone needs.
 SCRIPT, STYLE = "operations_view.js", "operations_view.css"
-#: Violations that get a view; the others have their static picture.
-VIEWS_MAX = 3
 _NAME_CHARACTERS_MAX = 24
 _NS_PER_S = 1e9
 
@@ -79,12 +82,11 @@ def operations_view(
     None where nothing was answered.
     """
     views: list[ViewData] = []
-    for result in checkers:
-        for violation in result.violations:
-            core = core_operations(violation)[:CORE_MAX]
-            if core and len(views) < VIEWS_MAX:
-                title = f"{result.checker}: {name_of(result.checker, violation)}"
-                views.append(_view(title, core, core[:1], operations, faults, reigns))
+    for result, _, violation in explained_violations(checkers):
+        core = core_operations(violation)[:CORE_MAX]
+        if core and len(views) < VIEWS_MAX:
+            title = f"{result.checker}: {name_of(result.checker, violation)}"
+            views.append(_view(title, core, core[:1], operations, faults, reigns))
     if views:
         return OperationsView(views)
     around = busiest(operations)[:CORE_MAX]
@@ -92,11 +94,6 @@ def operations_view(
         return None
     view = _view("busiest", around, (), operations, faults, reigns)
     return OperationsView([view], busiest=True)
-
-
-def is_timed(operations: Sequence[PairedOperation]) -> bool:
-    """Return whether the history has times; without them its order stands in."""
-    return any(operation.start != operation.index for operation in operations)
 
 
 def _view(
@@ -160,28 +157,6 @@ def _rows(
         name = f"process {process}" + (f" · {printable(node)}" if node else "")
         names[process] = (row, name[:_NAME_CHARACTERS_MAX])
     return names
-
-
-def contradicting(view: ViewData) -> list[tuple[str, str, str, str, int]]:
-    """Return the contradiction as rows of a table, for readers without the picture.
-
-    Label, process, beginning, end, index.
-    """
-    return [
-        (
-            view.label[place],
-            view.rows[view.row[place]],
-            _moment(view, view.start[place]),
-            "never answered" if end is None else _moment(view, end),
-            view.index[place],
-        )
-        for place, end in enumerate(view.end)
-        if view.role[place]
-    ]
-
-
-def _moment(view: ViewData, moment: float) -> str:
-    return f"{moment:,.6f} s" if view.timed else f"event {moment:,.0f}"
 
 
 def busiest(operations: Sequence[PairedOperation]) -> list[PairedOperation]:

@@ -163,6 +163,9 @@ INVARIANTS: Final = (
         says="Virtual time goes on: the number of steps within one instant is bounded.",
         why="A node that answers its own event with another one at the same moment, for ever, "
         "would burn a processor and serve nobody.",
+        breaks="4,180.000 ms  n2  timer fires, arms itself for now\n"
+        "4,180.000 ms  n2  timer fires, arms itself for now\n"
+        "4,180.000 ms  n2  ... and no later moment ever comes",
         next_step="`splitbrain replay RUN --trace` ends with the events that follow each other.",
         source="splitbrain",
     ),
@@ -171,6 +174,8 @@ INVARIANTS: Final = (
         says="Nothing raises but what says why: an exception out of a node or out of the world is "
         "a finding.",
         why="On a machine the same exception ends the process, at a moment that nobody chose.",
+        breaks="n1 --- Fetch, offset -1 --->  n2   KeyError: -1, out of the node's own code\n"
+        "                                   on a machine: n2 is gone, by one message",
         next_step="The violation has the exception's type and place; `splitbrain replay RUN "
         "--trace` shows the event that led to it.",
         source="splitbrain",
@@ -201,6 +206,10 @@ INVARIANTS: Final = (
         name="INV-42",
         says="Where everything healed, all nodes hold and have applied the same.",
         why="A node that stays behind for ever is not the copy that a majority counts on.",
+        breaks="all healed, nothing is written any more\n"
+        "n1   log 0 .. 90   applied 90\n"
+        "n2   log 0 .. 90   applied 90\n"
+        "n3   log 0 .. 61   applied 58   asks nobody for the rest",
         next_step=_LIVENESS_NEXT,
         source=_LIVENESS_SOURCE,
     ),

@@ -4,7 +4,7 @@ Text from the system under test reaches the page through the template engine's e
 ``page_assets`` only. The page needs no other file, and its size is bounded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.checker.anomalies.account import rank_of_result
 from splitbrain.checker.anomalies.names import name_of
+from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.contracts.explanation import Explanation
 from splitbrain.harness.console.plain_text import printable, value_text
@@ -31,6 +33,7 @@ from splitbrain.harness.report.chart_data import (
 from splitbrain.harness.report.coverage_tables import HEADER, NOTE, coverage_rows
 from splitbrain.harness.report.fault_columns import FAULT_COLUMNS, LEADER_NOTE, hit_a_leader
 from splitbrain.harness.report.findings import AnalysisTable, analysis_tables
+from splitbrain.harness.report.last_messages import LastMessages, last_messages
 from splitbrain.harness.report.message_timeline_section import (
     SCRIPTS,
     STYLES,
@@ -38,16 +41,30 @@ from splitbrain.harness.report.message_timeline_section import (
     message_timeline,
     why_no_timeline,
 )
-from splitbrain.harness.report.operations_view import SCRIPT, STYLE, contradicting, operations_view
+from splitbrain.harness.report.node_lines import AROUND_S, LinesAround, NodeLogs
+from splitbrain.harness.report.operations_view import SCRIPT, STYLE, operations_view
 from splitbrain.harness.report.outcome_words import failures, outcome_table
 from splitbrain.harness.report.page_assets import VENDOR, json_for_script, render_page
 from splitbrain.harness.report.static_charts import draw_static_charts
-from splitbrain.harness.report.violations import explaining_overlaps, show_violations
+from splitbrain.harness.report.violations import (
+    Surroundings,
+    explaining_overlaps,
+    show_violations,
+)
 
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200
 _FAULT_ROWS_MAX = 500
 _COVERAGE_ROWS_MAX = 200
+#: Lines of the nodes' logs around a violation, and around each of the first faults.
+_VIOLATION_LINES_MAX = 120
+_FAULT_LINES_MAX = 40
+_LOGGED_FAULTS_MAX = 30
+#: Characters of a cell from which on its end is folded, and those that stay.
+_CELL_CHARACTERS_MAX = 140
+_CELL_HEAD_CHARACTERS = 90
+_NS_PER_MS = 1_000_000
+_NS_PER_US = 1_000
 _FROM_OUTSIDE = (
     "There are no state events of the nodes: this is who was seen to lead from outside, once a "
     "second. A leader that is cut off and still claims to lead is not shown."
@@ -63,17 +80,30 @@ def report_page(
     """Return the whole page; ``vendor`` is the folder of the chart library."""
     messages = _messages(record, results)
     charts = _chart_data(record)
-    view = operations_view(record.operations, results.checkers, charts.faults, charts.reigns)
+    checkers = _worst_first(results.checkers)
+    view = operations_view(record.operations, checkers, charts.faults, charts.reigns)
+    logs = _node_logs(record)
+    fault_logs = _fault_logs(results, logs)
+    around = Surroundings(
+        messages=partial(_last_messages, messages, record),
+        lines=lambda moment: logs.around(moment, _VIOLATION_LINES_MAX),
+    )
+    coverage, uncovered = _coverage(results)
     filters: dict[str, Callable[..., Any]] = {
         "printable": printable,
         # Sentences are whole, for they say why a verdict is trusted.
         "figure": partial(value_text, length_max=_FIGURE_CHARACTERS_MAX),
-        "contradicting": contradicting,
+        "folded": _folded,
     }
     return render_page(
         "report.html.j2",
         filters,
-        scripts=["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
+        scripts=[
+            "report.js",
+            *(SCRIPTS if messages else ()),
+            *([SCRIPT] if view else []),
+            "page_search.js",
+        ],
         styles=[*(STYLES if messages else ()), *([STYLE] if view else [])],
         # A bare history has no times to draw charts of.
         vendor=None if results.bare_history else vendor,
@@ -86,6 +116,11 @@ def report_page(
             charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
         ),
         results=results,
+        checkers=checkers,
+        drawn_charts=_drawn(charts),
+        fault_logs=fault_logs,
+        log_notes=logs.notes,
+        log_reach_s=f"{AROUND_S:g}",
         sentence=leading_sentence(results),
         plan=record.plan,
         end_s=charts.end_s,
@@ -96,8 +131,9 @@ def report_page(
         faults=results.faults[:_FAULT_ROWS_MAX],
         fault_columns=FAULT_COLUMNS,
         fault_note=LEADER_NOTE if hit_a_leader(results.faults) else None,
-        coverage=_coverage(results),
-        violations=show_violations(record.operations, results.checkers),
+        coverage=coverage,
+        uncovered=uncovered,
+        violations=show_violations(record.operations, checkers, around),
         explanations=_explanations(results),
         observations=_observations(results),
         analysis=analysis_tables(
@@ -111,6 +147,62 @@ def report_page(
         outcomes=outcome_table(results),
         failures=list(failures(results)),
     )
+
+
+def _worst_first(checkers: Iterable[CheckResult]) -> list[CheckResult]:
+    """Return the results in the order in which a page tells them; the headline's is the first."""
+    verdicts = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
+    return sorted(
+        checkers, key=lambda result: (verdicts.index(result.verdict), rank_of_result(result))
+    )
+
+
+def _drawn(charts: ChartData) -> set[str]:
+    """Return the charts that have something in them."""
+    return {
+        name
+        for name, content in (("latency", charts.latency), ("leaders", charts.reigns))
+        if content
+    }
+
+
+def _node_logs(record: RunRecord) -> NodeLogs:
+    clocks = {
+        node: window.kind
+        for window in record.windows
+        if window.kind.startswith("clock-")
+        for node in window.nodes
+    }
+    started_at = "" if record.plan is None else record.plan.started_at
+    return NodeLogs(record.folder, record.node_names, started_at, clocks)
+
+
+def _fault_logs(results: Results, logs: NodeLogs) -> dict[int, tuple[str, LinesAround]]:
+    """Return the lines around the beginning of each of the first faults, by its index."""
+    found: dict[int, tuple[str, LinesAround]] = {}
+    for fault in results.faults:
+        if fault.at_ms is None or len(found) >= _LOGGED_FAULTS_MAX:
+            continue
+        lines = logs.around(fault.at_ms * _NS_PER_MS, _FAULT_LINES_MAX)
+        if lines is not None:
+            found[fault.index] = f"{fault.kind} of {', '.join(fault.nodes) or fault.target}", lines
+    return found
+
+
+def _last_messages(
+    messages: MessageTimeline | None, record: RunRecord, moment: int
+) -> LastMessages | None:
+    if messages is None:
+        return None
+    return last_messages(messages.read, moment // _NS_PER_US, record.node_names)
+
+
+def _folded(text: str) -> tuple[str, str]:
+    """Return a cell's beginning, at a word's end, and what is folded; nothing of a short cell."""
+    if len(text) <= _CELL_CHARACTERS_MAX:
+        return text, ""
+    end = text.rfind(" ", 0, _CELL_HEAD_CHARACTERS) + 1 or _CELL_HEAD_CHARACTERS
+    return text[:end], text[end:]
 
 
 def _explanations(results: Results) -> dict[str, Explanation]:
@@ -182,19 +274,24 @@ def _same_reigns(observation: Mapping[str, Any], overlap: Sequence[Mapping[str, 
     return all(observation[name] in overlap for name in ("first", "second"))
 
 
-def _coverage(results: Results) -> AnalysisTable | None:
-    """Return the fault coverage; None where there were no faults, or nobody has counted."""
+def _coverage(results: Results) -> tuple[AnalysisTable | None, list[list[str]]]:
+    """Return the fault coverage, and the rows of what no fault met.
+
+    None where there were no faults, or nobody has counted.
+    """
     if results.coverage is None or not results.faults:
-        return None
+        return None, []
     rows = coverage_rows(results.coverage, sorted({fault.kind for fault in results.faults}))
-    return AnalysisTable(
+    shown = [list(row) for row in rows[:_COVERAGE_ROWS_MAX]]
+    table = AnalysisTable(
         "Fault coverage",
         f"{NOTE} The workload was {results.workload}.",
         header=list(HEADER),
-        rows=[list(row) for row in rows[:_COVERAGE_ROWS_MAX]],
+        rows=[row for row in shown if set(row[2:]) != {"0"}],
         text_columns=2,
         more=max(0, len(rows) - _COVERAGE_ROWS_MAX),
     )
+    return table, [row for row in shown if set(row[2:]) == {"0"}]
 
 
 def _overlap_note(

@@ -1,4 +1,4 @@
-"""Writer of a judgement's files: results.json, junit.xml, summary.md and report.html.
+"""Writer of a judgement's files: JSON, JUnit, SARIF, Markdown and a page.
 
 A problem with one is a sentence in the results and never costs another file, let alone the verdict.
 A verdict that could not be written is printed, and the exit code says that the harness failed.
@@ -14,8 +14,10 @@ from splitbrain.harness.folder.results import Results, write_verdict
 from splitbrain.harness.judge.analysis_process import read_analysis
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.harness.judge.judge import judge
+from splitbrain.harness.report.alarms import alarms_of, file_in_repository, files_of
 from splitbrain.harness.report.junit import to_junit
 from splitbrain.harness.report.page_writer import draw_page
+from splitbrain.harness.report.sarif import to_sarif
 from splitbrain.harness.report.summary import to_markdown
 
 
@@ -35,6 +37,7 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
     makers: tuple[tuple[str, Path, Callable[[Results], bytes]], ...] = (
         ("summary.md", folder.summary, lambda given: to_markdown(given, analysis).encode()),
         ("junit.xml", folder.junit, to_junit),
+        ("results.sarif", folder.sarif, lambda given: _sarif(given, record)),
     )
     for name, path, make in makers:
         try:
@@ -46,6 +49,11 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
             )
             _forget(path)
     return results if results == before else write_verdict(results, record.folder.results)
+
+
+def _sarif(results: Results, record: RunRecord) -> bytes:
+    file = file_in_repository(*files_of(record.plan))
+    return to_sarif(alarms_of(results), results.test, file, results.exit_code)
 
 
 #: Judges a run folder and writes all files of it; see ``harness.judge.judge.judge``.

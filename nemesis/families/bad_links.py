@@ -228,6 +228,12 @@ KINDS: Final = (
             "Requests and answers are lost one by one and sent again. What is carried out twice, "
             "or counted twice, shows here."
         ),
+        picture=(
+            "n1 -- write 4 --x    n2\n"
+            "n1 -- write 4 ---->  n2   sent again: is it carried out once?\n"
+            "n1    x---- done --  n2\n"
+            "n1 -- write 4 ---->  n2   and again"
+        ),
     ),
     _kind(
         "delay", "delay", "Delays every packet between the target and the others, with jitter.",
@@ -235,6 +241,11 @@ KINDS: Final = (
         reveals=(
             "Answers arrive after their question was given up. Elections start that nobody needs, "
             "and late answers must not count for a newer request."
+        ),
+        picture=(
+            "n1 -- Vote, epoch 5 --------\\\n"
+            "n1 -- Vote, epoch 6 --\\      \\      asked anew: the answer was late\n"
+            "n2                     6 ...  5    the answer to 5 must not count for 6"
         ),
     ),
     _kind(
@@ -245,6 +256,10 @@ KINDS: Final = (
             "Protocols that rely on the order in which packets arrive show it here; TCP repairs "
             "the order and pays with time."
         ),
+        picture=(
+            "n1  sends     1  2  3  4\n"
+            "n2  receives  1  3  2  4"
+        ),
     ),
     _kind(
         "duplicate", "duplicate", "Delivers a share of the packets twice.",
@@ -254,6 +269,10 @@ KINDS: Final = (
             "What arrives twice must be carried out once. TCP removes duplicates, so this is for "
             "protocols of their own over datagrams."
         ),
+        picture=(
+            "n1 -- add 1 --+-->  n2   carried out\n"
+            "              \\-->  n2   once more: must change nothing"
+        ),
     ),
     _kind(
         "rate", "rate", "Lets few kilobits a second through between the target and the others.",
@@ -262,6 +281,10 @@ KINDS: Final = (
         reveals=(
             "Large messages, such as snapshots and catch-up, take so long that heartbeats wait "
             "behind them and healthy leaders are given up."
+        ),
+        picture=(
+            "n1 (leader) == snapshot ======================> n3\n"
+            'n1 (leader)            heartbeat waits behind it  n3: "the leader is gone"'
         ),
     ),
     _kind(
@@ -284,6 +307,10 @@ KINDS: Final = (
             "A connection ends in the midst of a request, whose outcome is unknown. Who calls it "
             "failed, or sends it again unasked, errs."
         ),
+        picture=(
+            "client -- write 4 -->  n1     taken in, perhaps\n"
+            "client  x-- done ----  n1     the connection ends: unknown, not failed"
+        ),
     ),
     _kind(
         "slow-link", "delay", "Delays what the target and one other node send to each other, much.",
@@ -294,6 +321,10 @@ KINDS: Final = (
             "One pair is slow and all others are fast: old messages overtake nothing and still "
             "arrive, in a later epoch."
         ),
+        picture=(
+            "n1 ---------------> n3   at once\n"
+            "n1 -- epoch 5 ~~~~~~~~~~~~~~~~> n2   arrives when epoch 6 has begun"
+        ),
     ),
     _kind(
         "disconnect", "disconnect", "Breaks every connection of the target once.",
@@ -303,6 +334,10 @@ KINDS: Final = (
         reveals=(
             "Every client and peer connects again at once. State that was tied to a connection "
             "must not be lost, nor outlive it."
+        ),
+        picture=(
+            "n1, n3, clients  --x  n2        all at once\n"
+            "n1, n3, clients  ---> n2        and all come back in one moment"
         ),
     ),
 )  # fmt: skip

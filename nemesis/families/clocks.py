@@ -96,6 +96,11 @@ KINDS: Final = (
             "Two nodes measure the same lease and do not agree on when it is over. A margin that "
             "is too small shows."
         ),
+        picture=(
+            "real   0 s ........ 5 s ........ 10 s\n"
+            "n1     0 s ........ 5 s ........ 10 s   lease over\n"
+            "n2     0 s .. 4 s ... 8 s                lease still holds, it believes"
+        ),
     ),
     _kind(
         "clock-strobe", "Lets the target's wall clock jump to and fro.",
@@ -103,6 +108,10 @@ KINDS: Final = (
         reveals=(
             "Time goes back and forth: differences of two readings become negative, and timers "
             "never fire or all at once."
+        ),
+        picture=(
+            "n1 reads  12:00:00  12:00:30  12:00:01  12:00:31  12:00:02\n"
+            "elapsed             +30 s     -29 s     +30 s     -29 s"
         ),
     ),
 )  # fmt: skip

@@ -171,6 +171,10 @@ KINDS: Final = (
             "A write that fails in its middle leaves half a record. Whoever goes on as if it were "
             "whole, or acknowledges it, loses it."
         ),
+        picture=(
+            "log   | record 1 | record 2 | rec      no room for the rest\n"
+            "      must be taken for nothing, and the next one not put behind it"
+        ),
     ),
     _kind(
         "disk-stall", "Lets no write on the target's disk come to an end.",
@@ -178,6 +182,10 @@ KINDS: Final = (
         reveals=(
             "A node whose disk hangs still answers heartbeats. A leader that cannot write "
             "anything must give way."
+        ),
+        picture=(
+            "n1 (leader)   heartbeats go on ------------------------------>\n"
+            "n1, disk      write 4 ..................................... no end"
         ),
     ),
     _kind(
@@ -188,6 +196,10 @@ KINDS: Final = (
             "After a failed fsync the kernel may have dropped the pages, and a second one "
             "succeeds without them. A node must not go on as if nothing was."
         ),
+        picture=(
+            "n1   write 4 | fsync: EIO     the kernel drops the pages\n"
+            "n1           | fsync: done    and write 4 is nowhere"
+        ),
     ),
     _kind(
         "flip", "Flips bits in a file of the stopped target, which then starts.",
@@ -196,6 +208,10 @@ KINDS: Final = (
         reveals=(
             "Bits rot. Whoever does not compare checksums hands out a wrong value; whoever takes "
             "rot for a torn tail cuts off what was committed."
+        ),
+        picture=(
+            "stopped   | 4 1 7 9 2 |\n"
+            "flipped   | 4 1 3 9 2 |     the checksum says so; who does not ask, serves 3"
         ),
     ),
     _kind(
@@ -207,6 +223,10 @@ KINDS: Final = (
             "A file that ends too early looks like a torn write. It may have held records that "
             "this node had said to have."
         ),
+        picture=(
+            "stopped   | record 1 | record 2 | record 3 |\n"
+            "cut       | record 1 | reco       n1 had said that it holds all three"
+        ),
     ),
     _kind(
         "restore", "Puts a file of the stopped target back to an older state.",
@@ -215,6 +235,11 @@ KINDS: Final = (
         reveals=(
             "A backup that is put back makes a node forget what it promised, its votes among "
             "that, and nothing on the disk says so."
+        ),
+        picture=(
+            "10 s  copy of the file: epoch 4, no vote\n"
+            "20 s  n2 votes for n1 in epoch 5, stops; the copy is put back\n"
+            "21 s  n2 starts in epoch 4 and may vote for n3 in epoch 5"
         ),
     ),
     _kind(

@@ -146,6 +146,10 @@ KINDS: Final = (
             "Each flush is late, so all that must wait for one is out of order with all that does "
             "not: an answer that leaves too early shows."
         ),
+        picture=(
+            "n1 (leader)   write 4 ====== flush ======\n"
+            "answer        here it would be too early  | here it may leave"
+        ),
     ),
     _failing_kind(
         "fsync-fails", "Lets the next syncs fail, which forget what they should have written.",
@@ -163,6 +167,10 @@ KINDS: Final = (
     _failing_kind(
         "read-errors", "Lets every read of the target's log fail.", course=_reads_fail,
         reveals="A node that cannot read its log must end, not answer with what it could read.",
+        picture=(
+            "log   | 1 | 2 | 3 |\n"
+            'read        EIO            "the log ends after 1" would be a lie'
+        ),
     ),
     _failing_kind(
         "write-fails", "Lets the next write fail, or all of them.",
@@ -170,6 +178,10 @@ KINDS: Final = (
         reveals=(
             "A write that failed may be on the disk in part. What follows it in the file must not "
             "be taken for good."
+        ),
+        picture=(
+            "log   | record 1 | rec          the write failed half-way\n"
+            "      | record 1 | rec|record 3|     what follows cannot be read"
         ),
     ),
     _failing_kind(
@@ -179,12 +191,22 @@ KINDS: Final = (
             "Files are replaced by a rename. If it fails, the old content is still in force, "
             "whatever the node believes that it has written."
         ),
+        picture=(
+            "write   state.tmp: epoch 6\n"
+            "rename  state.tmp -> state   EIO\n"
+            "disk    state: epoch 5       memory: epoch 6"
+        ),
     ),
     _kind_of_rot(
         "rot-log", "Flips bits of flushed records.", "log",
         reveals=(
             "Flushed records rot. The node must notice by the checksum, and must not take that "
             "for a torn tail, which may be cut off."
+        ),
+        picture=(
+            "flushed   | record 1 | record 2 | record 3 |\n"
+            "rotten    | record 1 | re#ord 2 | record 3 |\n"
+            "          no torn tail: 2 and 3 may be committed, they are not cut off"
         ),
     ),
     # An epoch's entry precedes its first batch, which may be flushed but not yet marked.
@@ -195,6 +217,11 @@ KINDS: Final = (
             "Where epochs begin is what logs are compared by. A wrong one makes a follower "
             "truncate at the wrong place."
         ),
+        picture=(
+            "truth   epoch 4 begins at 20, epoch 5 at 31\n"
+            "rotten  epoch 4 begins at 20, epoch 5 at 23\n"
+            '        "where does epoch 4 end?" 23: eight records too many are cut'
+        ),
     ),
     _kind_of_rot(
         "rot-mark", "Flips bits of the file that tells how much was flushed.", "mark",
@@ -203,16 +230,29 @@ KINDS: Final = (
             "The mark says how far the log was flushed, and so whether an invalid end is a torn "
             "tail or rot. A wrong one confuses the two."
         ),
+        picture=(
+            "log      | 1 | 2 | 3 | 4 | #\n"
+            "flushed  truth: up to 4     # is a torn tail, cut off\n"
+            "         rotten: up to 5    # would be rot: the node must not start"
+        ),
     ),
     _kind_of_rot(
         "rot-identity", "Flips bits of the file that tells whose disk it is.", "identity",
         reveals="A node that does not know whose disk it has could vote in another one's name.",
+        picture=(
+            "disk of n2   says: node 3\n"
+            "n2           votes as n3: one machine, two votes"
+        ),
     ),
     _kind_of_rot(
         "rot-state", "Flips bits of the file that holds epoch and vote.", "state", rule="lies",
         reveals=(
             "Epoch and vote have no checksum in Kafka's form. A node that reads a wrong one may "
             "vote twice in an epoch; no format can detect it."
+        ),
+        picture=(
+            "written  epoch 6, voted for n1\n"
+            "read     epoch 6, voted for nobody      votes for n3, too"
         ),
     ),
     _kind(
@@ -223,6 +263,11 @@ KINDS: Final = (
             "The whole disk is older than what its node has promised, as after a snapshot of a "
             "virtual machine was restored. Raft does not survive it; what is left is to see what "
             "breaks."
+        ),
+        picture=(
+            "10 s  whole disk: log up to 40, epoch 4\n"
+            "20 s  log up to 90, epoch 6; 90 is committed with its copy\n"
+            "20 s  put back: log up to 40, epoch 4, and nothing says so"
         ),
     ),
 )  # fmt: skip

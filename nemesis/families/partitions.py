@@ -254,6 +254,11 @@ KINDS: Final = (
             "The majority must go on without those that are cut off, and they must stand still, "
             "then catch up, or truncate what only they hold."
         ),
+        picture=(
+            "n1 n2 n3 n4 n5   go on\n"
+            "      --x--\n"
+            "n6 n7            stand still, then catch up"
+        ),
     ),
     FaultKind(
         name="one-way-in", page=PAGE, needs=_CUTS, course=_one_way_course,
@@ -329,6 +334,10 @@ KINDS: Final = (
         reveals=(
             "Connections come and go faster than timeouts. Elections, retries and half-sent "
             "answers overlap, and bugs of stale answers and leaked connections show."
+        ),
+        picture=(
+            "n1 ----x    ----x    ----x    ---- n2\n"
+            "       1 s      1 s      1 s       each time new connections, old answers"
         ),
     ),
 )  # fmt: skip

@@ -165,6 +165,11 @@ KINDS: Final = (
             "What was acknowledged must be there after the process is gone. Memory that was taken "
             "for durable shows here, though not a missing fsync: the kernel keeps its pages."
         ),
+        picture=(
+            "client -- write 4 -->  n1     <-- done --\n"
+            "n1     SIGKILL            memory is gone, the kernel writes its pages\n"
+            "n1     starts: write 4 must be there"
+        ),
     ),
     _kind(
         "terminate", "Asks the target to end (SIGTERM) and starts it again when healed.",
@@ -175,6 +180,10 @@ KINDS: Final = (
             "requests, notes on the disk. An answer that is given on the way out may promise too "
             "much."
         ),
+        picture=(
+            "n1 (leader)  SIGTERM: answers what it still can, hands over, ends\n"
+            "             an answer here promises what nobody else may have"
+        ),
     ),
     _kind(
         "restart", "Asks the target to end (SIGTERM) and starts it at once.",
@@ -183,6 +192,10 @@ KINDS: Final = (
         reveals=(
             "The node is back before others have noticed that it was away, with a new process and "
             "old connections and requests around it."
+        ),
+        picture=(
+            "n2   SIGTERM | starts at once\n"
+            "n1   has not noticed: sends to the life before, hears the new one"
         ),
     ),
     _kind(
@@ -206,6 +219,11 @@ KINDS: Final = (
             "It is what every upgrade does. Each node must have caught up before the next one "
             "goes, or the last majority that holds a record goes with it."
         ),
+        picture=(
+            "n2   down, up, catches up\n"
+            "n3                          down, up, catches up\n"
+            "n1   leads ...                                     down, up"
+        ),
     ),
     _kind(
         "crash-loop", "Kills the target again as soon as it has come back, several times.",
@@ -214,6 +232,10 @@ KINDS: Final = (
         reveals=(
             "Recovery itself is interrupted. What it removes, truncates or rewrites half must "
             "still be right when the next recovery begins."
+        ),
+        picture=(
+            "n2   kill | starts, recovers, kill | starts, recovers, kill | starts\n"
+            "              half a truncation        half of that again"
         ),
     ),
     _kind(
@@ -224,6 +246,10 @@ KINDS: Final = (
             "A node that is slow, not dead: it answers after others have given it up, and its "
             "timers fire late."
         ),
+        picture=(
+            "n1   | works |               | works |               | works |\n"
+            'n2   "n1 gave no answer": elects itself; n1 answers now'
+        ),
     ),
     _kind(
         "memory", "Lets the target have little memory; what needs more is killed by the kernel.",
@@ -232,6 +258,10 @@ KINDS: Final = (
         reveals=(
             "The kernel kills a process in the midst of anything, again after its restart, or "
             "lets it crawl. Nothing may be half done then."
+        ),
+        picture=(
+            "n2   grows ... limit: killed by the kernel | starts, grows ... killed\n"
+            "     in the midst of anything, with nothing said in its log"
         ),
     ),
 )  # fmt: skip

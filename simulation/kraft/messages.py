@@ -51,6 +51,8 @@ def describe(message: Any) -> tuple[str, str, bool]:
     match message:
         case PeerRequest(request=request):
             return _name(request), _detail(request), _is_idle(request)
+        case PeerAnswer(answer=None):
+            return "Answer", "", False
         case PeerAnswer(answer=answer):
             return _name(answer), _detail(answer), _is_idle(answer)
         case ClientRequest():

@@ -3,7 +3,7 @@
 Definitions, used by the jobs and by their reference in the tests:
 
 - The *faults* of a run are the kinds of those that were injected into it.
-- A run is *planted* where its plan switches on a bug: its findings say nothing of the system.
+- A run is *expected* to be invalid where its suite says so: its findings are no news.
 - A *failure* is a fingerprint (``checker.fingerprints``). It is *known* where a run that started
   before a given moment met it and one since then did, *new* where only one since then did, else
   *resolved*: not met again, which is less than mended. A run of unknown start counts as before. A
@@ -48,7 +48,7 @@ OUTCOMES: Final = {
     "unjudged": "none",
     "valid": "valid",
 }
-_CELL: Final = ("system", "version", "workload", "fault", "planted")
+_CELL: Final = ("system", "version", "workload", "fault", "expected")
 
 
 def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
@@ -65,7 +65,7 @@ def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
         sql.coalesce("system_version", sql.lit(UNKNOWN)).alias("version"),
         sql.coalesce("workload", sql.lit(UNKNOWN)).alias("workload"),
         sql.coalesce("fault", sql.lit(NO_FAULT)).alias("fault"),
-        (sql.size("bugs") > 0).alias("planted"),
+        "expected",
         _urgency().alias("urgency"),
     )
     # Numbered first, so that no row gathers the names of more runs than it shows.
@@ -190,10 +190,10 @@ def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime)
     is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
     latest = sql.struct(started, *map(sql.col, ("run_id", "sentence", "reproduce")))
     grouped = (
-        fingerprints.join(runs.select("run_id", "started_at", "bugs", "reproduce"), "run_id")
+        fingerprints.join(runs.select("run_id", "started_at", "expected", "reproduce"), "run_id")
         .groupBy("fingerprint", "checker", "kind", "shape")
         .agg(
-            sql.min(sql.size("bugs") > 0).alias("planted"),
+            sql.min("expected").alias("expected"),
             sql.count_distinct(sql.when(is_since, sql.col("run_id"))).alias("runs_since"),
             sql.count_distinct(sql.when(~is_since, sql.col("run_id"))).alias("runs_before"),
             sql.min("started_at").alias("first_at"),

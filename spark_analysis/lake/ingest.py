@@ -16,7 +16,13 @@ from splitbrain.spark_analysis.damage import Damage
 from splitbrain.spark_analysis.ingest import refused_rows
 from splitbrain.spark_analysis.lake.commits import Commit, Partition, RunEntry, new_commit_id
 from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
-from splitbrain.spark_analysis.lake.sources import find_missing, only_results, sources_of, unchanged
+from splitbrain.spark_analysis.lake.sources import (
+    find_missing,
+    only_results,
+    paths_of,
+    sources_of,
+    unchanged,
+)
 from splitbrain.spark_analysis.lake.store import Store
 from splitbrain.spark_analysis.lake.writing import PartitionWriter, commit
 from splitbrain.spark_analysis.run_record import (
@@ -55,7 +61,7 @@ class ReadRun(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Result of an ingest."""
+    """Result of an ingest, of runs or of sweeps."""
 
     new: list[ReadRun]
     #: Read again: changed since, or read by an older version.
@@ -148,7 +154,8 @@ def _candidates(
         files = snapshot.commits[name].files
         is_current = all((file.table, file.version) in versions for file in files)
         same = entry.is_open == candidate.is_open and is_current
-        if same and unchanged(candidate.folder, candidate.identity.nodes, entry.sources):
+        paths = paths_of(candidate.folder, candidate.identity.nodes)
+        if same and unchanged(candidate.folder.root, paths, entry.sources):
             report.unchanged.append(candidate.folder.root)
             del chosen[run_id]
         elif entry.state not in ("pruned", "open") and only_results(candidate.folder):
@@ -212,7 +219,7 @@ def _read_run(
 ) -> tuple[RunEntry, ReadRun]:
     folder, identity, damage = candidate.folder, candidate.identity, candidate.damage
     # Before anything is read: a run that goes on is then seen to have changed.
-    sources = sources_of(folder, identity.nodes)
+    sources = sources_of(folder.root, paths_of(folder, identity.nodes))
     find_missing(folder, identity, sources, damage)
     is_pruned = "pruned" in damage.kinds
 

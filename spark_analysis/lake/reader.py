@@ -40,6 +40,8 @@ class LakeTables(NamedTuple):
     verdicts: DataFrame
     coverage: DataFrame
     runs: DataFrame
+    sweeps: DataFrame
+    seeds: DataFrame
 
 
 def open_lake(session: SparkSession, store: Store, *, older: Versions = OLDER) -> LakeTables:

@@ -57,15 +57,15 @@ def paths_of(folder: RunFolder, nodes: Sequence[str]) -> list[Path]:
     return paths
 
 
-def unchanged(folder: RunFolder, nodes: Sequence[str], known: Sequence[Source]) -> bool:
+def unchanged(root: Path, paths: Sequence[Path], known: Sequence[Source]) -> bool:
     """Return whether the files are those that were read, by size and time, else by digest."""
     by_path = {source.path: source for source in known}
     present = 0
-    for path in paths_of(folder, nodes):
+    for path in paths:
         status = _status(path)
         if status is None:
             continue
-        source = by_path.get(path.relative_to(folder.root).as_posix())
+        source = by_path.get(path.relative_to(root).as_posix())
         if source is None or source.size_bytes != status.st_size:
             return False
         present += 1
@@ -76,13 +76,13 @@ def unchanged(folder: RunFolder, nodes: Sequence[str], known: Sequence[Source]) 
     return present == len(known)
 
 
-def sources_of(folder: RunFolder, nodes: Sequence[str]) -> tuple[Source, ...]:
+def sources_of(root: Path, paths: Sequence[Path]) -> tuple[Source, ...]:
     """Return the files as they are now, each up to its present length: a run may go on."""
     found: list[Source] = []
-    for path in paths_of(folder, nodes):
+    for path in paths:
         status = _status(path)
         if status is not None:
-            name = path.relative_to(folder.root).as_posix()
+            name = path.relative_to(root).as_posix()
             size = status.st_size
             found.append(Source(name, size, status.st_mtime_ns, _digest(path, size)))
     return tuple(found)

@@ -50,6 +50,11 @@ def _faults_3(rows: DataFrame) -> DataFrame:
     return rows.withColumn("ends_process", sql.try_element_at(sql.create_map(*ends), "kind"))
 
 
+def _runs_4(rows: DataFrame) -> DataFrame:
+    """Add whether a violation was expected: nobody planted a bug then but to have it found."""
+    return rows.withColumn("expected", sql.size("bugs") > 0)
+
+
 def _with_nulls(**types: str) -> Callable[[DataFrame], DataFrame]:
     """Return the step that adds columns of which nothing was recorded."""
 
@@ -121,11 +126,18 @@ _STATE_EVENTS_1: Final = (
     *_fields(pa.int64(), "time_ns", nullable=True),
 )
 _RUNS_2: Final = (*_RUNS_1, *_fields(pa.string(), "plan_digest", nullable=True))
+_RUNS_3_FIELDS: Final = (
+    *_RUNS_2,
+    *_fields(pa.int64(), "elections", nullable=True),
+    *_fields(pa.float64(), "unavailability_max_ms", nullable=True),
+    *_fields(pa.string(), "reproduce", nullable=True),
+)
 _RUNS_3: Final = _with_nulls(elections="long", unavailability_max_ms="double", reproduce="string")
 _OLDER: Final = (
     Older(declare("runs", 1, *_RUNS_1), _with_nulls(plan_digest="string")),
     # Columns from ``results.json`` were not kept.
     Older(declare("runs", 2, *_RUNS_2), _RUNS_3),
+    Older(declare("runs", 3, *_RUNS_3_FIELDS), _runs_4),
     # No plan declared the effects of functions.
     Older(declare("operations", 1, *_OPERATIONS_1), _with_nulls(effect="string")),
     # Logs whose records had another form were left out.

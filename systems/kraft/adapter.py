@@ -19,6 +19,7 @@ from splitbrain.contracts.runtime import DeploymentSpec
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import (
     CLIENT_PORT,
+    Canary,
     ImageSource,
     LeaderView,
     Place,
@@ -63,6 +64,8 @@ class KraftSystem(System):
         #: Nodes that do not vote.
         self._observers: tuple[NodeName, ...] = ()
         self._converged_ends: dict[NodeName, int] = {}
+
+    canary = Canary(nemesis="isolate-leader", workload="register", bugs=("stale-leader-reads",))
 
     @property
     def planted_bugs(self) -> Mapping[str, str]:

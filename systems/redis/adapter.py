@@ -13,7 +13,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource
-from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, System
+from splitbrain.contracts.system import Canary, LeaderView, Place, ReadsSpeakFor, Route, System
 from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
@@ -29,6 +29,8 @@ class RedisSystem(System):
     """Adapter of one run, for any runtime with endpoints."""
 
     name = "redis"
+    # It replicates asynchronously: an isolated primary acknowledges what is gone after the heal.
+    canary = Canary(nemesis="isolate-leader-8s", workload="set")
     declares_digests = True
     #: Replicas may have had what the primary lacks, until they follow it to the same offset.
     reads_speak_for: ReadsSpeakFor = "converged"

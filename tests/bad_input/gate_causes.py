@@ -55,7 +55,7 @@ nightly-no-utf-8 | a nightly file that is no UTF-8 | nightly night.toml
   docs/nightly.md says what may stand in it
 baseline-no-utf-8 | a baseline that is no UTF-8 | gate --policy gate.toml --baseline base.json runs
   the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte 0xff. Name a folder
-  of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for none
+  of runs, a ledger, a gate's JSON, REF:PATH of one in git, last, or none for none
 policy-without-schema | a policy that says no schema | gate --policy gate.toml runs
   the policy gate.toml: it says no schema, and this version reads 1. Begin it with schema = 1
 policy-demands-nothing | a policy without any threshold | gate --policy gate.toml runs
@@ -71,6 +71,9 @@ policy-unknown-system | a threshold on a system that is not there | gate --polic
 policy-wrong-way | a threshold that demands what is worse | gate --policy gate.toml runs
   the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: of availability_min
   higher is better. Write it with >
+nightly-address | the address of a webhook in a nightly file | nightly night.toml
+  the nightly file night.toml, line 4: webhook_env is not the name of an environment variable. Write
+  webhook_env = 'SPLITBRAIN_WEBHOOK', and the address into that variable
 policy-no-tier | a tier that the policy does not have | gate --policy gate.toml runs --tier nightly
   the policy gate.toml has no tier 'nightly'. There is only 'gate'
 gate-no-runs-named | a gate without runs | gate --policy gate.toml
@@ -81,7 +84,19 @@ gate-runs-missing | runs that are not there | gate --policy gate.toml rusn
 gate-baseline-missing | a baseline that is not there
   $ gate --policy gate.toml runs --baseline before.json
   there is no baseline before.json. Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one
-  in git, or none for none
+  in git, last, or none for none
+init-file-there | files of a night where one is there | init --system kraft
+  there is policy.toml already. Choose another folder with --output, or remove the file
+init-not-simulated | a night in simulation of what has none
+  $ init --system redis --runtime simulated
+  redis cannot be simulated. Choose another --runtime
+init-without-settings | a night of a system that needs settings | init --system compose
+  compose says nothing of its nodes without settings, which init does not know. Write the files by
+  hand: docs/suite.md and docs/nightly.md say what may stand in them
+init-no-time | a night without a time | init --system kraft --time-budget soon
+  --time-budget: 'soon' is no time; write 60, 500ms, 45s, 1m or 1h30m. Correct it, or leave it out
+init-output-is-a-file | a night in a file | init --system kraft --output here
+  here cannot be written: File exists. Choose another folder with --output
 gate-self-test-with-runs | a self-test of runs | gate --policy gate.toml runs --self-test
   --self-test looks at the policy alone. Leave out runs, --baseline and --output
 """,
@@ -90,8 +105,14 @@ gate-self-test-with-runs | a self-test of runs | gate --policy gate.toml runs --
             "policy-deep": file("gate.toml", f"require = {'[' * 3000}{']' * 3000}\n"),
             "suite-no-utf-8": file("suite.toml", b'name = "\xff"\n'),
             "suite-deep": file("suite.toml", f"matrix = {'[' * 3000}{']' * 3000}\n"),
+            "nightly-address": file(
+                "night.toml",
+                'schema = 1\nsuite = "s.toml"\npolicy = "g.toml"\nwebhook_env = "https://x"\n',
+            ),
             "nightly-no-utf-8": file("night.toml", b'suite = "\xff"\n'),
             "baseline-no-utf-8": baseline(b'{"schema": 1, "policy": "\xff"}'),
+            "init-file-there": file("policy.toml", b""),
+            "init-output-is-a-file": file("here", b""),
             "policy-without-schema": file("gate.toml", "require = []\n"),
             "policy-demands-nothing": policy(SCHEMA),
             "policy-unknown-key": policy(f'{SCHEMA}requires = ["violations == 0"]\n'),

@@ -91,6 +91,8 @@ missing-path | nothing to be judged | check
   missing argument PATH. `splitbrain check --help` shows what there is
 missing-run | nothing to be replayed | replay
   missing argument RUN. Name a run folder, such as runs/latest, or a --scenario FILE
+maker-of-no-version | a line whose version was lost on its way | sim --seed 1 --made-by
+  --made-by cannot be ''. Write a version, or VERSION+COMMIT, such as 0.2.0+4795ac6
 repeated-option | an option given twice | test --seed 1 --seed 2
   --seed is given twice. Give it once
 value-for-switch | a switch with a value | test --keep-data=maybe

@@ -105,6 +105,26 @@ run-of-a-test-small | a smaller one | shrink runs/test/one
   plan. Run the test again: pytest test_it.py::test_it --splitbrain-seed 7  # splitbrain 0.1.0
 run-other-runtime | a replay in no known runtime | replay runs/test/one --runtime moon
   there is no runtime 'moon'. Choose one of: {RUNTIMES}
+export-no-format | an export in no known format | export runs/test/one --format perfeto
+  there is no format 'perfeto'. Did you mean 'perfetto'?
+export-missing | an export of a run that is not there | export runs/latest
+  runs/latest is no run folder: it has no plan.json. Name a folder below runs/, or runs/latest
+export-history | an export of a bare history | export file
+  file is no run folder: it has no plan.json. Name a folder below runs/, or runs/latest
+export-broken-plan | an export of a plan that ends too early | export runs/test/one
+  {{folder}}/runs/test/one/plan.json cannot be read: it ends in the middle of a value. Export a run
+  made by this version
+export-file-sent | a file format for a collector | export runs/test/one --to http://127.0.0.1:1
+  --to does not fit perfetto, which is a file. Choose --format otlp
+export-twice | a file and a collector | export runs/test/one --format otlp --to http://a --output f
+  --output and --to cannot be used together. Leave one of them out
+export-no-address | a collector without its scheme | export runs/test/one --format otlp --to a:4318
+  --to is not an address that begins with http:// or https://. Write it as http://127.0.0.1:4318
+export-into-nothing | an export into no folder | export runs/test/one --output gone/t.json | 3
+  could not write the export (gone/t.json): No such file or directory. Choose another file with
+  --output
+export-onto-folder | an export onto a folder | export runs/test/one --output runs | 3
+  could not write the export (runs): Is a directory. Choose another file with --output
 run-with-model | another model for a run | check runs/test/one --model register
   --model is for bare histories, and runs/test/one is a folder. Leave it out: a run folder is judged
   as its plan says
@@ -139,8 +159,15 @@ default-runs-folder-is-file | a file called runs | test
                 lambda folder: folder.schedule.write_text("{}\n" + folder.schedule.read_text())
             ),
             **dict.fromkeys(
-                ("run-other-runtime", "run-with-model", "run-with-format"), run(lambda folder: None)
+                (
+                    *("run-other-runtime", "run-with-model", "run-with-format"),
+                    *("export-no-format", "export-file-sent", "export-twice", "export-no-address"),
+                    *("export-into-nothing", "export-onto-folder"),
+                ),
+                run(lambda folder: None),
             ),
+            "export-history": file("file", ""),
+            "export-broken-plan": run(lambda folder: folder.plan.write_text('{"run_id"')),
             **dict.fromkeys(("runs-folder-is-file", "runs-folder-below-file"), file("taken", "")),
             "default-runs-folder-is-file": file("runs", ""),
         },

@@ -13,7 +13,7 @@ from splitbrain.contracts.analysis.across import Findings, Point
 from splitbrain.harness.report.across.page import across_page
 from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.history.run_folder import RunFolder
-from tests.browser.opened_reports import PATIENCE, Visit, visit
+from tests.browser.opened_reports import PATIENCE, Visit, assert_all_can_be_read, visit
 from tests.lake_runs import make_run
 from tests.synthetic_runs import HOSTILE
 from tests.unit.harness.report.across.across_findings import NIGHT, failure, findings
@@ -190,7 +190,7 @@ def test_nothing_is_wider_than_the_window(
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
     if scripts:
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert_all_can_be_read(page)
 
 
 def test_charts_follow_a_window_that_becomes_narrow(browser: Browser, made_up: Path) -> None:

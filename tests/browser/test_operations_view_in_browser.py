@@ -11,7 +11,7 @@ from splitbrain.harness.cli.bare_command import page_at
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.report.publishing import judge_and_publish as judge
-from tests.browser.opened_reports import PATIENCE, Visit, visit
+from tests.browser.opened_reports import PATIENCE, Visit, assert_all_can_be_read, visit
 from tests.synthetic_runs import write_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -148,13 +148,36 @@ def test_each_violation_has_its_view_and_its_table(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
     page = opened(browser, pages["bare"]).page
-    tables = page.locator("[data-view-table]")
+    tables = page.locator("table.violated")
     assert tables.count() == 2
     assert tables.nth(0).is_visible()
-    assert not tables.nth(1).is_visible()
     page.select_option("#view-choice", "1")
+    second = zoom(page)
+    page.select_option("#view-choice", "0")
+    assert zoom(page) != second
+    page.click("#violation-2 > summary")
     assert tables.nth(1).is_visible()
-    assert not tables.nth(0).is_visible()
+    page.click("[data-show-view='1']")
+    assert zoom(page) == second
+    assert page.locator("#view-choice").input_value() == "1"
+    assert page.locator("#view-frame").is_visible()
+
+
+def test_leaders_of_one_moment_stand_below_each_other(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    text = pages["run"].read_text()
+    data = re.search(r'id="operations-view-data">([^<]*)<', text)
+    assert data is not None
+    views = json.loads(data[1])
+    begin, end = views["views"][0]["span"]
+    views["views"][0]["leaders"] = [["n1", 1, begin, end], ["n2", 2, begin, end]]
+    changed = tmp_path / "report.html"
+    changed.write_text(text.replace(data[1], json.dumps(views)))
+    page = opened(browser, changed).page
+    assert page.evaluate(SHARE, ["epoch-2"]) > 0.01
+    assert page.evaluate(SHARE, ["epoch-3"]) > 0.01
+    assert_all_can_be_read(page)
 
 
 def test_without_scripts_the_table_and_the_still_picture_are_there(
@@ -163,5 +186,5 @@ def test_without_scripts_the_table_and_the_still_picture_are_there(
     page = visit(browser, pages["run"], scripts=False).page
     assert page.locator("#operations-view .warn").is_visible()
     assert not page.locator("#view-frame").is_visible()
-    assert page.locator("[data-view-table]").first.is_visible()
+    assert page.locator("table.violated").first.is_visible()
     assert page.locator(".picture svg").first.is_visible()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from splitbrain.harness.report.graph_picture import draw_graph
 from splitbrain.harness.report.publishing import judge_and_publish as judge
-from tests.browser.opened_reports import PATIENCE, visit
-from tests.synthetic_runs import write_run
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+from tests.browser.opened_reports import PATIENCE, assert_all_can_be_read, unfold, visit
+from tests.synthetic_runs import seal, write_run
+from tests.synthetic_timelines import quorum_timeline, write_timeline
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -35,13 +39,30 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "valid": {},
         "invalid": {"flaw": "stale-read"},
         "hostile": {"flaw": "traceback", "hostile": True},
+        "simulated": {"flaw": "stale-read"},
     }
     made: dict[str, Path] = {}
     for name, chosen in options.items():
         run = write_run(root / name, operations_per_second=60, **chosen)
+        if name == "simulated":
+            write_timeline(run / "timeline.jsonl", quorum_timeline(10_000))
+        else:
+            _write_logs(run)
+        seal(RunFolder(run))
         judge(run, analyze=False)
         made[name] = run / "report.html"
     return made
+
+
+def _write_logs(run: Path) -> None:
+    plan = decode_plan((run / "plan.json").read_bytes())
+    start = datetime.fromisoformat(plan.started_at)
+    for number, node in enumerate(plan.nodes):
+        lines = [
+            f"{(start + timedelta(seconds=second + number / 10)).isoformat()} {node} says {second}"
+            for second in range(30)
+        ]
+        (run / "nodes" / node / "output.log").write_text("\n".join(lines))
 
 
 @pytest.mark.parametrize("name", ["valid", "invalid", "hostile"])
@@ -82,13 +103,15 @@ def test_latencies_are_drawn_wherever_their_axis_begins(
     assert opened.page.evaluate(INKED, "latency") > 0.01
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("name", ["valid", "invalid", "hostile"])
-def test_nothing_is_wider_than_the_window(
+@pytest.mark.parametrize("width", [400, 1000, 1400])
+@pytest.mark.parametrize("name", ["valid", "invalid", "hostile", "simulated"])
+def test_nothing_is_wider_than_the_window_and_no_label_hides_another(
     browser: Browser, reports: dict[str, Path], name: str, width: int
 ) -> None:
-    opened = visit(browser, reports[name], width=width)
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    page = visit(browser, reports[name], width=width).page
+    assert_all_can_be_read(page)
+    unfold(page)
+    assert_all_can_be_read(page)
 
 
 def test_hostile_text_is_shown_and_does_nothing(browser: Browser, reports: dict[str, Path]) -> None:
@@ -114,13 +137,32 @@ def test_the_violation_is_explained_at_first_sight(
 ) -> None:
     page = visit(browser, reports["invalid"]).page
     assert page.inner_text(".badge >> nth=0") == "INVALID"
-    assert page.locator(".picture .culprit").first.is_visible()
-    assert page.locator("svg.graph .edge.bad").count() >= 1
-    frame = page.locator(".picture .scroll").first.bounding_box()
-    culprit = page.locator(".picture .culprit").first.bounding_box()
-    assert frame is not None
-    assert culprit is not None
-    assert frame["x"] <= culprit["x"] <= frame["x"] + frame["width"]
+    operations = page.locator("table.violated").first
+    assert operations.locator("tbody tr").count() >= 2
+    box = operations.bounding_box()
+    assert box is not None
+    assert box["y"] < 900
+    # One picture of these operations; the graph is unfolded by who wants to know why.
+    section = page.locator("#violations")
+    assert section.locator("canvas").is_visible()
+    assert [one.is_visible() for one in section.locator(".picture, svg").all()].count(True) == 0
+    assert section.locator("svg.graph .edge.bad").count() >= 1
+
+
+def test_the_last_messages_stand_at_readable_scale_with_the_violation(
+    browser: Browser, reports: dict[str, Path]
+) -> None:
+    page = visit(browser, reports["simulated"], width=1400).page
+    drawn = page.locator("#violation-1 svg.last-messages")
+    assert drawn.is_visible()
+    assert drawn.locator(".sent").count() >= 30
+    for text in drawn.locator("text").all():
+        box = text.bounding_box()
+        assert box is not None
+        assert 9 < box["height"] < 20
+    frame = page.locator("#violation-1 .scroll", has=page.locator("svg.last-messages"))
+    assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
+    assert visit(browser, reports["invalid"]).page.locator("svg.last-messages").count() == 0
 
 
 @pytest.mark.parametrize("width", [400, 700, 1280])
@@ -128,6 +170,7 @@ def test_no_edge_of_the_frame_cuts_an_operation_of_the_graph_in_two(
     browser: Browser, reports: dict[str, Path], width: int
 ) -> None:
     page = visit(browser, reports["invalid"], width=width).page
+    unfold(page)
     graph = page.locator("svg.graph").first
     frame = page.locator(".scroll", has=graph).first.bounding_box()
     culprit = graph.locator(".culprit").first.bounding_box()
@@ -173,6 +216,7 @@ def test_a_graph_little_wider_than_the_window_is_shown_whole(
     changed.write_text(drawn)
 
     page = visit(browser, changed).page
+    unfold(page)
     frame = page.locator(".scroll", has=page.locator("svg.graph")).first.bounding_box()
     first = page.locator("svg.graph").first.locator(".call").first.bounding_box()
     assert frame is not None
@@ -205,3 +249,88 @@ def test_a_page_without_scripts_shows_still_charts(
 ) -> None:
     page = visit(browser, reports["valid"], scripts=False).page
     assert page.locator("noscript svg").first.is_visible()
+
+
+# --- contents, permalinks, search ---------------------------------------------------------------
+
+
+def test_the_contents_stay_beside_a_wide_page_and_are_folded_above_a_narrow_one(
+    browser: Browser, reports: dict[str, Path]
+) -> None:
+    wide = visit(browser, reports["invalid"], width=1400).page
+    contents = wide.locator("#contents ol").first
+    links = contents.locator("a")
+    titles = [title.inner_text().strip() for title in wide.locator("section > h2").all()]
+    assert [link.inner_text() for link in links.all()] == [title.rstrip(" #") for title in titles]
+    links.last.click()
+    expect(wide.locator("section").last).to_be_in_viewport(timeout=PATIENCE)
+    expect(contents).to_be_in_viewport(timeout=PATIENCE)
+    narrow = visit(browser, reports["invalid"], width=400).page
+    assert not narrow.locator("#contents ol").first.is_visible()
+    narrow.click("#contents > summary")
+    narrow.click("#contents a[href='#faults']")
+    expect(narrow.locator("#faults h2")).to_be_in_viewport(timeout=PATIENCE)
+    assert not narrow.locator("#contents ol").first.is_visible()
+
+
+def test_an_address_with_a_hash_unfolds_what_it_names(
+    browser: Browser, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    page = visit(browser, reports["invalid"]).page
+    folded = page.locator("details [id], details[id]").evaluate_all(
+        "parts => parts.filter((part) => part.matches('tr, details')).map((part) => part.id)"
+    )
+    assert len(folded) > 4
+    for identifier in folded:
+        page.goto("about:blank")
+        page.goto(f"{reports['invalid'].as_uri()}#{identifier}")
+        part = page.locator(f"[id='{identifier}']")
+        expect(part).to_be_in_viewport(timeout=PATIENCE)
+        assert part.evaluate("part => part.closest('details')?.open ?? true")
+
+
+def test_a_permalink_is_seen_when_pointed_at_or_focused(
+    browser: Browser, reports: dict[str, Path]
+) -> None:
+    page = visit(browser, reports["invalid"]).page
+    for place in ("#faults h2", "#fault-1", "#violation-1 h3", "table.violated tbody tr"):
+        link = page.locator(place).first.locator(".permalink").first
+        page.mouse.move(1, 1)
+        expect(link).to_have_css("opacity", "0", timeout=PATIENCE)
+        page.locator(place).first.hover()
+        expect(link).to_have_css("opacity", "1", timeout=PATIENCE)
+        page.mouse.move(1, 1)
+        link.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        expect(link).to_have_css("opacity", "1", timeout=PATIENCE)
+        link.click()
+        assert page.url.endswith(str(link.get_attribute("href")))
+
+
+def test_the_search_finds_operations_faults_and_lines_of_logs(
+    browser: Browser, reports: dict[str, Path]
+) -> None:
+    page = visit(browser, reports["invalid"], width=1400).page
+    field, found = page.locator("#find"), page.locator("#found button")
+    field.fill("n3 says 14")
+    expect(page.locator("#find-status")).to_have_text("1 found", timeout=PATIENCE)
+    found.click()
+    line = page.locator("tr.found")
+    expect(line).to_be_in_viewport(timeout=PATIENCE)
+    assert "n3 says 14" in line.inner_text()
+    field.fill("KILL n2*")
+    found.first.click()
+    expect(page.locator("#fault-2.found")).to_be_in_viewport(timeout=PATIENCE)
+    index = page.locator("table.violated td").nth(3).inner_text()
+    field.fill(f"index {index}")
+    expect(found).to_have_count(1, timeout=PATIENCE)
+    found.click()
+    expect(page.locator("#view-told")).to_contain_text(f"index {index},", timeout=PATIENCE)
+    expect(page.locator("#view-frame")).to_be_in_viewport(timeout=PATIENCE)
+    field.fill("no such thing")
+    expect(page.locator("#find-status")).to_have_text("0 found", timeout=PATIENCE)
+    field.fill("<img src=x onerror=window.hacked=1>")
+    assert page.evaluate("window.hacked") is None
+    field.fill("")
+    expect(found).to_have_count(0, timeout=PATIENCE)

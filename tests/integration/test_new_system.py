@@ -28,6 +28,8 @@ def test_the_commands_that_it_names_run_it(tmp_path: Path) -> None:
     # It keeps nothing on disk.
     assert done.returncode == 1, done.stdout
     assert "my-store2-register" in done.stdout
+    (init,) = [line.split()[1:] for line in lines if line.startswith("splitbrain init")]
+    assert splitbrain(folder, *init).returncode == 0
     night = splitbrain(folder, "suite", "suite.toml", "--time-budget", "1s")
     assert night.returncode != 64, night.stdout
 
@@ -38,6 +40,12 @@ def test_a_system_named_as_a_module_hides_none(name: str, tmp_path: Path) -> Non
     folder = tmp_path / name
     assert (folder / f"{name}_system.py").is_file()
     class_name = name.capitalize()
+    assert (
+        run(
+            ["init", "--system", f"{folder}/{name}_system.py:{class_name}", "--output", str(folder)]
+        )
+        == 0
+    )
     suite = (folder / "suite.toml").read_text()
     assert f'system = "{name}_system.py:{class_name}"' in suite
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]

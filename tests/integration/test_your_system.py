@@ -152,7 +152,7 @@ def test_the_page_has_it_invalid_once_it_is_killed_and_a_run_folder_runs_no_file
     file = f"{beside}/shelf.py:Shelf"
     (again,) = re.findall(r"^Reproduce   splitbrain (.*)$", invalid.stdout, re.MULTILINE)
     assert again.startswith("test --system shelf.py:Shelf ")
-    assert again.endswith("; takes the file shelf.py")
+    assert again.endswith("  # takes the file shelf.py")
 
     # In another folder, as whoever is handed the folder.
     elsewhere = tmp_path_factory.mktemp("elsewhere")

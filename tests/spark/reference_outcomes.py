@@ -24,7 +24,7 @@ def outcome_matrix(runs: Iterable[Row], faults: Iterable[Row]) -> dict[tuple[Any
         for kind in kinds[run["run_id"]] or {"none"}:
             version = run["system_version"] or "unknown"
             workload = run["workload"] or "unknown"
-            cells[run["system"], version, workload, kind, bool(run["bugs"])].append(run)
+            cells[run["system"], version, workload, kind, run["expected"]].append(run)
     return {key: _cell(members) for key, members in cells.items()}
 
 
@@ -76,7 +76,7 @@ def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str
         last = max(members, key=lambda run: (run["started_at"] or 0, run["run_id"]))
         result[fingerprint] = {
             "state": state,
-            "planted": all(run["bugs"] for run in members),
+            "expected": all(run["expected"] for run in members),
             "runs_since": len(now),
             "runs_before": then,
             "first_at": min(starts),

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from splitbrain.contracts.figure import Condition, Dimension, Measured, SelectedRun, Subject
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.gating import measure_with_spark
-from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
+from splitbrain.harness.campaign.gate.lake_runs import read_lake
 from splitbrain.spark_analysis.figure_catalogue import FOUND_FIGURES, SPARK_FIGURES
 from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures
 from splitbrain.spark_analysis.gate_process import open_selection
@@ -173,7 +173,7 @@ def test_the_runs_of_a_lake_have_the_figures_of_their_folders(
 ) -> None:
     lake = str(tmp_path / "lake")
     ingest_runs(LocalStore(tmp_path / "lake"), folders[:3], is_open=lambda _: False)
-    runs = list(runs_of_lake(lake))
+    runs = list(read_lake(lake).runs)
     assert all(run.has_history for run in runs)
     # One of the three is left out, and one comes from its folder.
     chosen = {name: n for n, name in enumerate(("run-11", "run-12"))}

@@ -36,8 +36,8 @@ Row = dict[str, Any]
 NIGHT = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 RUN_COLUMNS = (
     "run_id string, system string, system_version string, workload string, runtime string, "
-    "bugs array<string>, outcome string, started_at timestamp, plan_digest string, "
-    "reproduce string"
+    "bugs array<string>, expected boolean, outcome string, started_at timestamp, "
+    "plan_digest string, reproduce string"
 )
 OUTCOMES = ("valid", "valid", "invalid", "invalid", "unknown", "vacuous", "failed", "none")
 
@@ -77,6 +77,7 @@ class Drawn:
                 "workload": draws.choice(["register", "set", None]),
                 "runtime": "docker",
                 "bugs": draws.choice([[], [], ["stale-leader-reads"]]),
+                "expected": draws.random() < 0.3,
                 "outcome": draws.choice(OUTCOMES),
                 "started_at": NIGHT + dt.timedelta(minutes=draws.randint(-300, 300)),
                 "reproduce": f"splitbrain test --seed {number}",
@@ -132,7 +133,7 @@ def test_matrix_equals_reference(
     frames: tuple[DataFrame, DataFrame, DataFrame], drawn: Drawn
 ) -> None:
     rows = rows_of(outcome_matrix(frames[0], frames[1]), table_of(Cell))
-    cell = ("system", "version", "workload", "fault", "planted")
+    cell = ("system", "version", "workload", "fault", "expected")
     found = {tuple(row.pop(name) for name in cell): row for row in rows}
     assert len(found) == len(rows)
     assert found == reference.outcome_matrix(drawn.runs, drawn.faults)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
+from splitbrain.harness.campaign.gate.lake_runs import read_lake
 from splitbrain.spark_analysis.frames import struct_type
 from splitbrain.spark_analysis.jobs.latency import throughput
 from splitbrain.spark_analysis.lake import commits
@@ -271,7 +271,7 @@ def test_runs_of_every_older_version_are_read_with_what_they_tell(
         assert row["system"] == "kraft"
     assert lake.runs.count() == len(runs) + len(since)
     # The gate reads the same rows without Spark.
-    old = {run.run_id: run for run in runs_of_lake(store.uri)}
+    old = {run.run_id: run for run in read_lake(store.uri).runs}
     for version in since:
         run = old[f"old-{version}"]
         assert (run.elections, run.longest_unavailability_ms) == (None, None)

@@ -124,17 +124,62 @@ VERDICT_FIGURES: Final = (
     ),
 )
 
+
+_BY_SEED: Final[tuple[Dimension, ...]] = ("system", "workload")
+
+
+def _seeds(
+    name: str,
+    better: Better,
+    meaning: str,
+    dimensions: tuple[Dimension, ...] = _BY_SEED,
+    unit: Unit = "count",
+) -> Figure:
+    return _runs(name, better, meaning, dimensions, unit, "all seeds of all sweeps", "seeds")
+
+
+SEED_FIGURES: Final = (
+    _seeds("seeds_run", "higher", "different worlds that were run, whatever came of them"),
+    _seeds(
+        "seeds_failed",
+        "lower",
+        "worlds in which an invariant or a checker found a violation; quarantined ones apart",
+        (*_BY_SEED, "checker", "fingerprint"),
+    ),
+    _seeds(
+        "seeds_failed_share",
+        "lower",
+        "share of them among the worlds that were run",
+        (*_BY_SEED, "checker", "fingerprint"),
+        "share",
+    ),
+    _seeds("seeds_undecided", "lower", "worlds of which a checker could say nothing"),
+    _seeds(
+        "seeds_broken",
+        "lower",
+        "worlds that could not be run, or came out differently when they were run again",
+        ("system",),
+    ),
+    _seeds("seeds_not_run", "lower", "seeds that were asked for and never tried", ("system",)),
+)
+
 FIGURES: Final[dict[str, Figure]] = {
-    figure.name: figure for figure in (*VERDICT_FIGURES, *SPARK_FIGURES)
+    figure.name: figure for figure in (*VERDICT_FIGURES, *SEED_FIGURES, *SPARK_FIGURES)
 }
 #: Figures that have no meaning without a baseline.
 COMPARING: Final = frozenset({"failures_new"})
 _OF_SPARK: Final = frozenset(figure.name for figure in SPARK_FIGURES)
+_OF_SEEDS: Final = frozenset(figure.name for figure in SEED_FIGURES)
 
 
 def needs_spark(name: str) -> bool:
     """Return whether Spark computes the figure."""
     return name in _OF_SPARK
+
+
+def is_of_seeds(name: str) -> bool:
+    """Return whether the figure is over the seeds of sweeps."""
+    return name in _OF_SEEDS
 
 
 def figure_named(name: str) -> Figure:
@@ -169,5 +214,5 @@ def _values_of(dimension: Dimension) -> Sequence[str]:
         case "checker":
             ours = (NODE_CHECKER, RECORD_CHECKER, INVARIANTS)
             return (*checker_names(), *ours)
-        case "version" | "operation":
+        case "version" | "operation" | "fingerprint":
             return ()

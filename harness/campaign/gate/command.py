@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.alarms import alarms_of_gate
 from splitbrain.harness.campaign.gate.gating import GateRequest, Held, hold_gate, output_paths
 from splitbrain.harness.campaign.gate.junit import to_junit
 from splitbrain.harness.campaign.gate.markdown import to_markdown
@@ -25,6 +26,9 @@ from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID, counted
+from splitbrain.harness.report.alarms import file_in_repository
+from splitbrain.harness.report.github import tell_github
+from splitbrain.harness.report.sarif import to_sarif
 
 
 class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +37,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     policy: Path
     tier: str | None = None
     baseline: str | None = None
-    #: Folder for gate.json, gate.xml and gate.md; made where it is missing.
+    #: Folder for gate.json, gate.xml, gate.md and gate.sarif; made where it is missing.
     output: Path | None = None
     as_json: bool = False
 
@@ -50,14 +54,16 @@ def run_gate(sources: Sequence[str], options: GateOptions, console: Console) -> 
     if not sources:
         raise UsageError("no runs are named", "Name run folders, a folder of them, or a ledger")
     now = dt.datetime.now(dt.UTC)
-    held = hold_gate(GateRequest(policy, tier, tuple(sources), options.baseline, now))
+    request = GateRequest(policy, tier, tuple(sources), options.baseline, now, options.output)
+    held = hold_gate(request)
     if options.as_json:
         text = encode_record(held.record).decode().rstrip("\n")
         console.print(Text(text), soft_wrap=True, highlight=False)
     else:
         _show(held.record, console)
     if options.output is not None:
-        _write(held, options.output)
+        _write(held, options.output, options.policy)
+    tell_github(alarms_of_gate(held.record), lambda: to_markdown(held.record), options.policy)
     return held.record.exit_code
 
 
@@ -91,14 +97,17 @@ def _proof_data(proof: Proof) -> dict[str, object]:
     }
 
 
-def _write(held: Held, folder: Path) -> None:
-    json, junit, markdown = output_paths(folder)
+def _write(held: Held, folder: Path, policy: Path) -> None:
+    json, junit, markdown, sarif = output_paths(folder)
     next_step = "Make room on that disk, or choose another folder with --output."
     with tell_refusal("write the gate's answer", folder, next_step):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(json, encode_record(held.record))
         write_atomically(junit, to_junit(held.record, held.runs, held.failures, held.flaky))
         write_atomically(markdown, to_markdown(held.record).encode())
+        record, file = held.record, file_in_repository(policy)
+        alarms = alarms_of_gate(record)
+        write_atomically(sarif, to_sarif(alarms, f"gate/{record.tier}", file, record.exit_code))
 
 
 _FAILURES_MAX = 10
@@ -119,6 +128,8 @@ def _show(record: GateRecord, console: Console) -> None:
     for threshold in record.thresholds:
         implied = " (implied)" if threshold.implied else ""
         lines.append(f"  {threshold.threshold:<{width}}  {threshold_sentence(threshold)}{implied}")
+    if record.sweeps:
+        lines += ["", "Sweeps", *(f"  {each.sweep}: {each.sentence}" for each in record.sweeps)]
     if record.failures:
         lines += ["", "Failures"]
         for failure in record.failures[:_FAILURES_MAX]:

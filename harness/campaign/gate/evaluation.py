@@ -71,18 +71,19 @@ def evaluate(
 
 
 def verdict_of(
-    judged: Iterable[Judged], *, valid_runs: int, runs: int, harness_failed: bool
+    judged: Iterable[Judged], *, tried: int, proven: int, harness_failed: bool
 ) -> tuple[Verdict, int]:
     """Return the gate's verdict and exit code: a violated threshold always wins.
 
-    Without a single valid run nothing was proven, whatever the thresholds say.
+    ``tried`` counts runs and seeds, ``proven`` those that are valid or clean: without one nothing
+    was proven, whatever the thresholds say.
     """
     states = {threshold.state for threshold in judged}
     if "violated" in states:
         return "red", EXIT_INVALID
     if harness_failed:
         return "failed", EXIT_HARNESS_FAILED
-    if "unknown" in states or not runs or not valid_runs:
+    if "unknown" in states or not tried or not proven:
         return "unknown", EXIT_UNKNOWN
     return "green", EXIT_VALID
 

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness.folder.results import FaultResult, counted
+from splitbrain.harness.folder.results import FaultResult
 
 #: One word for the outcome of a run; ``unjudged``: nobody has judged it.
 Outcome = Literal["valid", "invalid", "unknown", "vacuous", "failed", "unjudged"]
@@ -38,7 +38,8 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     longest_unavailability_ms: int | None = None
     #: Why it proves nothing, and problems around it.
     problems: tuple[str, ...] = ()
-    #: A planted bug that a suite expects to be found: judged by ``canary_missed`` alone.
+    #: A violation that its suite expects (``history.expectation``): judged by ``canary_missed``
+    #: alone. Missed, as far as its ledger tells, where too few of its cell were found.
     is_canary: bool = False
     canary_missed: bool = False
     #: Name of the folder of the run that this one replays.
@@ -47,6 +48,8 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     replayed_as: str | None = None
     #: Earlier tries that died without an outcome.
     died_before: int = 0
+    #: Whether it is a seed of a sweep.
+    is_seed: bool = False
     took_s: float = 0.0
 
     @property
@@ -61,24 +64,3 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
         if invalid or self.outcome != "invalid":
             return invalid
         return (CheckResult("run", Verdict.INVALID, self.sentence),)
-
-
-class Selection(msgspec.Struct, frozen=True):
-    """The runs that a gate was asked about."""
-
-    runs: tuple[GatedRun, ...]
-    sources: tuple[str, ...]
-    #: Unreadable parts, one sentence each.
-    problems: tuple[str, ...] = ()
-
-    @property
-    def judged_by_policy(self) -> tuple[GatedRun, ...]:
-        """Return all runs but the canaries."""
-        return tuple(run for run in self.runs if not run.is_canary)
-
-    @property
-    def text(self) -> str:
-        """Return ``12 runs of a system``."""
-        systems = sorted({run.system for run in self.runs})
-        named = f" of {', '.join(systems)}" if systems else ""
-        return f"{counted(len(self.runs), 'run')}{named}"

@@ -7,7 +7,7 @@ tier asks for one; if that fails, one sentence says so and each is unknown, neve
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,24 +22,46 @@ from splitbrain.contracts.figure import (
     SelectedRun,
     Subject,
 )
-from splitbrain.harness.campaign.gate.baseline import NONE, Baseline, read_baseline
-from splitbrain.harness.campaign.gate.catalogue import VERDICT_FIGURES, needs_spark
+from splitbrain.harness.campaign.gate.baseline import (
+    LAST,
+    NONE,
+    RECORD_NAME,
+    Baseline,
+    find_last,
+    read_baseline,
+)
+from splitbrain.harness.campaign.gate.catalogue import SEED_FIGURES, VERDICT_FIGURES, needs_spark
 from splitbrain.harness.campaign.gate.evaluation import evaluate, subjects_of, verdict_of
 from splitbrain.harness.campaign.gate.failures import Failures, find_failures
-from splitbrain.harness.campaign.gate.gated_run import GatedRun, Selection
-from splitbrain.harness.campaign.gate.policy import IMPLIED_OF_CANARIES, Policy, Tier
+from splitbrain.harness.campaign.gate.gated_run import GatedRun
+from splitbrain.harness.campaign.gate.policy import (
+    IMPLIED,
+    IMPLIED_OF_CANARIES,
+    IMPLIED_OF_SWEEPS,
+    Policy,
+    Tier,
+)
 from splitbrain.harness.campaign.gate.record import (
+    CASES_MAX,
     GateRecord,
     failure_record,
     run_record,
+    sweep_record,
 )
-from splitbrain.harness.campaign.gate.selection import select
+from splitbrain.harness.campaign.gate.seed_figures import clean_seeds
+from splitbrain.harness.campaign.gate.selection import Selection, select
 from splitbrain.harness.campaign.gate.sentences import leading_sentence
 from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.spark_child import ask_spark
 from splitbrain.history.spark_extra import COMMAND, has_spark
+
+#: Said where the last night is to be the baseline, and there is none.
+FIRST: Final = (
+    "No earlier night or gate that proved something was found beside these runs: this one has no "
+    "baseline, so nothing is compared, and the next one is compared with it."
+)
 
 
 class GateRequest(msgspec.Struct, frozen=True):
@@ -48,9 +70,11 @@ class GateRequest(msgspec.Struct, frozen=True):
     policy: Policy
     tier: Tier
     sources: tuple[str, ...]
-    #: None: none was named; ``none``: there is none.
+    #: None: none was named; ``none``: there is none; ``last``: whichever was the last.
     baseline: str | None
     now: dt.datetime
+    #: Folder of the answer, which may hold an earlier one.
+    output: Path | None = None
 
 
 class Held(NamedTuple):
@@ -78,22 +102,30 @@ def hold_gate(request: GateRequest) -> Held:
         UsageError: the runs or the baseline are not there.
         HarnessError: a ledger or git failed.
     """
-    is_waived = request.baseline == NONE
     selection = select(request.sources)
-    request = _with_canaries(request, selection)
+    request = _with_implied(request, selection)
+    is_first = request.baseline == LAST
+    if is_first and (last := find_last(selection, request.output)) is not None:
+        request, is_first = msgspec.structs.replace(request, baseline=last), False
+    is_waived = is_first or request.baseline == NONE
     baseline = _baseline(request)
     runs = selection.judged_by_policy
     reference = None if baseline is None else baseline.fingerprints
     today = request.now.date()
-    failures = find_failures(runs, request.policy.quarantines, today, reference)
+    failed = selection.with_failed_seeds
+    failures = find_failures(failed, request.policy.quarantines, today, reference)
     measures = _measure(request, selection, failures)
     before = None if baseline is None else baseline.figures
     thresholds = evaluate(
         request.policy, request.tier, measures.figures, before, is_waived=is_waived
     )
-    valid_runs = sum(run.outcome == "valid" for run in runs)
+    seeds, clean_ones = clean_seeds(selection.sweeps)
+    proven = sum(run.outcome == "valid" for run in runs) + clean_ones
     verdict, code = verdict_of(
-        thresholds, runs=len(runs), valid_runs=valid_runs, harness_failed=bool(measures.problems)
+        thresholds,
+        tried=len(runs) + seeds,
+        proven=proven,
+        harness_failed=bool(measures.problems),
     )
     flaky = frozenset(run.name for run in runs if is_flaky(run, runs))
     record = GateRecord(
@@ -108,7 +140,10 @@ def hold_gate(request: GateRequest) -> Held:
         verdict=verdict,
         exit_code=code,
         sentence=leading_sentence(
-            thresholds, runs=len(runs), valid_runs=valid_runs, problems=measures.problems
+            thresholds,
+            tried=_counted(len(runs), seeds),
+            proven=proven,
+            problems=measures.problems,
         ),
         thresholds=thresholds,
         figures={subject.text: measured for subject, measured in measures.figures.items()},
@@ -116,31 +151,61 @@ def hold_gate(request: GateRequest) -> Held:
         resolved=failures.resolved,
         idle_quarantines=failures.idle,
         runs=tuple(run_record(run, is_flaky=run.name in flaky) for run in selection.runs),
+        sweeps=tuple(map(sweep_record, selection.sweeps)),
         problems=measures.problems,
-        notes=(*_notes(selection), *measures.notes, *(baseline.notes if baseline else ())),
+        notes=(
+            *_notes(selection, is_first=is_first),
+            *measures.notes,
+            *(baseline.notes if baseline else ()),
+        ),
     )
-    return Held(record, selection.runs, failures, flaky)
+    return Held(record, (*selection.runs, *_first_seeds(failures)), failures, flaky)
 
 
-def _with_canaries(request: GateRequest, selection: Selection) -> GateRequest:
-    """Add the demand that a night's planted bugs were found, where it has some."""
-    tier = request.tier
-    if not any(run.is_canary for run in selection.runs) or any(
-        threshold.measure == IMPLIED_OF_CANARIES.measure for threshold in tier.thresholds
-    ):
-        return request
-    stricter = Tier(tier.name, (*tier.thresholds, IMPLIED_OF_CANARIES))
+def _counted(runs: int, seeds: int) -> str:
+    """Return how much was tried; empty: nothing was."""
+    parts = [counted(number, noun) for number, noun in ((runs, "run"), (seeds, "seed")) if number]
+    return " and ".join(parts)
+
+
+def _first_seeds(failures: Failures) -> list[GatedRun]:
+    """Return some failed seeds of each failure, which have no run folder to be told from."""
+    found: dict[str, GatedRun] = {}
+    for failure in failures.all:
+        seeds = [case.run for case in failure.cases if case.run.is_seed]
+        found |= {run.name: run for run in seeds[:CASES_MAX]}
+    return [*found.values()]
+
+
+def _with_implied(request: GateRequest, selection: Selection) -> GateRequest:
+    """Add what nights with planted bugs, and sweeps, must always meet; take out what sweeps lack.
+
+    A selection of sweeps alone has no run in which a violation could be.
+    """
+    thresholds = request.tier.thresholds
+    if selection.sweeps and not selection.runs:
+        thresholds = tuple(
+            each for each in thresholds if not (each.is_implied and each.measure == IMPLIED.measure)
+        )
+    demanded = {
+        IMPLIED_OF_CANARIES: any(run.is_canary for run in selection.runs),
+        IMPLIED_OF_SWEEPS: bool(selection.sweeps),
+    }
+    said = {threshold.measure for threshold in thresholds}
+    implied = [each for each, fits in demanded.items() if fits and each.measure not in said]
+    stricter = Tier(request.tier.name, (*thresholds, *implied))
     return msgspec.structs.replace(request, tier=stricter)
 
 
 def _baseline(request: GateRequest) -> Baseline | None:
-    if request.baseline is None or request.baseline == NONE:
+    if request.baseline in (None, NONE, LAST):
         return None
 
     def measure(selection: Selection) -> tuple[dict[Subject, Measured], Sequence[str]]:
-        runs = selection.judged_by_policy
         today = request.now.date()
-        failures = find_failures(runs, request.policy.quarantines, today, None)
+        failures = find_failures(
+            selection.with_failed_seeds, request.policy.quarantines, today, None
+        )
         measures = _measure(request, selection, failures)
         return measures.figures, (*measures.problems, *measures.notes)
 
@@ -149,7 +214,7 @@ def _baseline(request: GateRequest) -> Baseline | None:
 
 def _measure(request: GateRequest, selection: Selection, failures: Failures) -> Measures:
     of_tier = subjects_of(request.tier)
-    everything = [Subject(figure.name) for figure in VERDICT_FIGURES]
+    everything = [Subject(figure.name) for figure in (*VERDICT_FIGURES, *SEED_FIGURES)]
     by_verdicts = [subject for subject in of_tier if not needs_spark(subject.figure)]
     verdicts = measure_verdicts(dict.fromkeys([*by_verdicts, *everything]), selection, failures)
     by_spark: dict[Subject, None] = {}
@@ -160,17 +225,18 @@ def _measure(request: GateRequest, selection: Selection, failures: Failures) -> 
     return spark._replace(figures={**verdicts, **spark.figures})
 
 
-def _notes(selection: Selection) -> tuple[str, ...]:
+def _notes(selection: Selection, *, is_first: bool) -> Iterator[str]:
+    if is_first:
+        yield FIRST
     canaries = sum(run.is_canary for run in selection.runs)
-    if not canaries:
-        return ()
-    expected = counted(canaries, "run")
-    return (f"{expected} whose violation the suite expects to be found: no other figure.",)
+    if canaries:
+        expected = counted(canaries, "run")
+        yield f"{expected} whose violation the suite expects to be found: no other figure."
 
 
-def output_paths(folder: Path) -> tuple[Path, Path, Path]:
-    """Return the paths of a gate's JSON, JUnit XML and Markdown."""
-    return folder / "gate.json", folder / "gate.xml", folder / "gate.md"
+def output_paths(folder: Path) -> tuple[Path, Path, Path, Path]:
+    """Return the paths of a gate's JSON, JUnit XML, Markdown and SARIF."""
+    return folder / RECORD_NAME, folder / "gate.xml", folder / "gate.md", folder / "gate.sarif"
 
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.

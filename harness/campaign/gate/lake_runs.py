@@ -1,4 +1,4 @@
-"""Runs of a lake, from its tables ``runs``, ``verdicts`` and ``faults``, without Spark.
+"""Runs and sweeps of a lake, from its tables, without Spark.
 
 A run that an older version ingested has no elections, no unavailability and no reproduce line; that
 line is made from the plan's columns. Source: docs/lake.md.
@@ -6,17 +6,21 @@ line is made from the plan's columns. Source: docs/lake.md.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import msgspec
 
 from splitbrain.checker.anomalies.account import headline_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.gated_sweep import GatedSweep, sweeps_of_rows
 from splitbrain.harness.folder.results import FaultResult
 from splitbrain.history.reproduce_line import line_of, tool_words
 from splitbrain.history.spark_extra import require_spark
 from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES, Row
+
+if TYPE_CHECKING:
+    from splitbrain.spark_analysis.lake.opening import PlainTables
 
 _UNKNOWN: Final = "unknown"
 #: Columns of the plan's options, in the order of a command line.
@@ -39,8 +43,15 @@ def is_lake(source: str) -> bool:
     return "://" in source or ((path / COMMITS).is_dir() and (path / TABLES).is_dir())
 
 
-def runs_of_lake(uri: str) -> Iterator[GatedRun]:
-    """Yield every run of a lake, by run id.
+class LakeContent(NamedTuple):
+    """All that a gate finds in a lake, runs by their ids."""
+
+    runs: tuple[GatedRun, ...]
+    sweeps: tuple[GatedSweep, ...]
+
+
+def read_lake(uri: str) -> LakeContent:
+    """Return every run and every sweep of a lake.
 
     Raises:
         HarnessError: the lake cannot be read, or a later version wrote it.
@@ -49,7 +60,12 @@ def runs_of_lake(uri: str) -> Iterator[GatedRun]:
     require_spark("A lake")
     from splitbrain.spark_analysis.lake.opening import read_plainly
 
-    tables = read_plainly(uri, ("runs", "verdicts", "faults"))
+    tables = read_plainly(uri, ("runs", "verdicts", "faults", "sweeps", "seeds"))
+    swept = sweeps_of_rows(tables.rows["sweeps"], tables.rows["seeds"], tables.systems)
+    return LakeContent(tuple(_runs_of(uri, tables)), tuple(swept))
+
+
+def _runs_of(uri: str, tables: "PlainTables") -> Iterator[GatedRun]:
     verdicts, faults = _by_run(tables.rows["verdicts"]), _by_run(tables.rows["faults"])
     for row in sorted(tables.rows["runs"], key=lambda row: str(row["run_id"])):
         run_id = row["run_id"]
@@ -71,6 +87,8 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
     problems = (*(row["damage"] if is_changed else ()), *row["vacuous"], *row["problems"])
     # Columns since version 3 of the table.
     unavailability_ms = row.get("unavailability_max_ms")
+    # Since version 4; before it as ``lake.upgrades`` has it.
+    is_canary = bool(row.get("expected", row["bugs"]))
     return GatedRun(
         name=row["run_id"],
         folder=None,
@@ -88,6 +106,8 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
         checkers=checkers,
         faults=tuple(map(_fault, faults)),
         problems=problems,
+        is_canary=is_canary,
+        canary_missed=is_canary and outcome != "invalid",
         elections=row.get("elections"),
         longest_unavailability_ms=None if unavailability_ms is None else round(unavailability_ms),
         replay_of=None if row["replay_of"] is None else Path(row["replay_of"]).name,

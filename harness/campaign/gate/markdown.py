@@ -65,7 +65,9 @@ def _lines(record: GateRecord) -> Iterator[str]:
         for quarantine in record.idle_quarantines
     ]
     yield from _list("Quarantines that met nothing", idle)
-    yield from _runs(record)
+    if record.runs or not record.sweeps:
+        yield from _runs(record)
+    yield from _list("Sweeps", [f"{sweep.sweep}: {sweep.sentence}" for sweep in record.sweeps])
     yield from _list("Notes", (*record.problems, *record.notes))
 
 

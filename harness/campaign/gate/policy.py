@@ -28,6 +28,10 @@ IMPLIED: Final = Threshold("violations == 0", Subject("violations"), "==", 0.0, 
 IMPLIED_OF_CANARIES: Final = Threshold(
     "canaries_missed == 0", Subject("canaries_missed"), "==", 0.0, is_implied=True
 )
+#: Demanded wherever a sweep is selected, of a tier that says nothing of it.
+IMPLIED_OF_SWEEPS: Final = Threshold(
+    "seeds_failed == 0", Subject("seeds_failed"), "==", 0.0, is_implied=True
+)
 _NEXT: Final = "Correct the file; docs/gate.md says what may stand in it"
 _TOP_KEYS: Final = ("schema", "default_tier", "require", "tier", "samples_min", "quarantine")
 _TIER_KEYS: Final = ("inherits", "require")

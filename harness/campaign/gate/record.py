@@ -13,12 +13,13 @@ from splitbrain.contracts.figure import Measured
 from splitbrain.harness.campaign.gate.evaluation import Judged, State, Verdict
 from splitbrain.harness.campaign.gate.failures import Failure
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.gated_sweep import GatedSweep, sweep_sentence
 from splitbrain.harness.campaign.gate.policy import Quarantine
 
 GATE_SCHEMA = 1
 KIND = "splitbrain-gate"
 #: Runs named for each failure; their full number stands beside.
-_CASES_MAX = 20
+CASES_MAX = 20
 
 
 class FailureCase(msgspec.Struct, frozen=True):
@@ -72,6 +73,16 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     run_folder: str | None
 
 
+class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One sweep."""
+
+    sweep: str
+    system: str
+    #: As on the command line; null where it cannot be read.
+    seeds: str | None
+    sentence: str
+
+
 class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Content of the gate's JSON."""
 
@@ -96,6 +107,8 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
     resolved: tuple[str, ...]
     idle_quarantines: tuple[Quarantine, ...]
     runs: tuple[RunRecord, ...]
+    #: Missing in records of earlier versions.
+    sweeps: tuple[SweepRecord, ...] = ()
     #: Problems around the answer, and its gaps; one sentence each.
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -108,7 +121,7 @@ class GateRecord(msgspec.Struct, frozen=True, kw_only=True):
 def failure_record(failure: Failure) -> FailureRecord:
     """Return one failure for the record."""
     fingerprint, quarantine = failure.fingerprint, failure.quarantine
-    named = [(case.run, headline_of(case.result)) for case in failure.cases[:_CASES_MAX]]
+    named = [(case.run, headline_of(case.result)) for case in failure.cases[:CASES_MAX]]
     return FailureRecord(
         fingerprint=failure.text,
         checker=fingerprint.checker,
@@ -143,6 +156,16 @@ def run_record(run: GatedRun, *, is_flaky: bool) -> RunRecord:
         sentence=run.sentence,
         reproduce=run.reproduce,
         run_folder=run.folder_text,
+    )
+
+
+def sweep_record(sweep: GatedSweep) -> SweepRecord:
+    """Return one sweep for the record."""
+    return SweepRecord(
+        sweep=sweep.name,
+        system=sweep.system,
+        seeds=None if sweep.sweep is None else sweep.sweep.seeds,
+        sentence=sweep_sentence(sweep),
     )
 
 

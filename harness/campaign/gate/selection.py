@@ -1,4 +1,4 @@
-"""Selection of a gate's runs: from run folders, folders of them, ledgers, and lakes.
+"""Selection of a gate's runs and sweeps: from their folders, folders of them, ledgers, and lakes.
 
 A ledger stands for the last night of each suite in it; ``LEDGER@NIGHT`` names another night. A run
 of a ledger whose folder is still there is read from its folder. Every run counts once, however
@@ -16,8 +16,9 @@ import msgspec
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.nearest import or_nearest
-from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome, Selection
-from splitbrain.harness.campaign.gate.lake_runs import is_lake, runs_of_lake
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.gated_sweep import GatedSweep, sweep_in
+from splitbrain.harness.campaign.gate.lake_runs import is_lake, read_lake
 from splitbrain.harness.campaign.suite.ledger import Ledger, RunEnded
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.folder.manifest import damage
@@ -25,9 +26,11 @@ from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.border import foreign_entry
+from splitbrain.history.expectation import expects_violation
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
 from splitbrain.history.reproduce_line import line_of
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.seed_records import find_sweeps
 
 _UNKNOWN = "unknown"
 _OUTCOMES: dict[str, Outcome] = {
@@ -41,6 +44,25 @@ _OUTCOMES: dict[str, Outcome] = {
 _LEDGER_SUFFIX = ".jsonl"
 
 
+class Selection(msgspec.Struct, frozen=True):
+    """The runs and sweeps that a gate was asked about."""
+
+    runs: tuple[GatedRun, ...]
+    sources: tuple[str, ...]
+    sweeps: tuple[GatedSweep, ...] = ()
+
+    @property
+    def judged_by_policy(self) -> tuple[GatedRun, ...]:
+        """Return all runs but the canaries."""
+        return tuple(run for run in self.runs if not run.is_canary)
+
+    @property
+    def with_failed_seeds(self) -> tuple[GatedRun, ...]:
+        """Return these runs, and the failed seeds of all sweeps as runs."""
+        failed = (run for sweep in self.sweeps for run in sweep.failed())
+        return (*self.judged_by_policy, *failed)
+
+
 def select(sources: Iterable[str]) -> Selection:
     """Return the runs that the sources name, each once, in their order.
 
@@ -50,33 +72,40 @@ def select(sources: Iterable[str]) -> Selection:
     """
     sources = tuple(sources)
     runs: dict[str, GatedRun] = {}
+    sweeps: dict[str, GatedSweep] = {}
     for source in sources:
-        for key, run in _runs_of(source):
+        if is_lake(source):
+            content = read_lake(source)
+            found = [(f"{source}/{run.run_id}", run) for run in content.runs]
+            swept: Iterable[GatedSweep] = content.sweeps
+        else:
+            found = list(_runs_of(source))
+            swept = map(sweep_in, find_sweeps(Path(source).resolve()))
+        for key, run in found:
             runs.setdefault(key, run)
-    return Selection(tuple(_with_own_names(runs.values())), sources)
+        for sweep in swept:
+            sweeps.setdefault(sweep.sweep_id, sweep)
+    return Selection(tuple(_with_own_names(runs.values())), sources, tuple(sweeps.values()))
 
 
 def is_run_source(source: str) -> bool:
     """Return whether it names runs or a ledger rather than another file."""
-    return Path(source).is_dir() or is_lake(source) or _ledger_of(source) is not None
+    return Path(source).is_dir() or is_lake(source) or ledger_of(source) is not None
 
 
 def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
     """Yield runs with a key that is equal where two sources name the same run."""
     path = Path(source)
-    if is_lake(source):
-        for run in runs_of_lake(source):
-            yield f"{source}/{run.run_id}", run
-        return
     if path.is_dir():
         for folder in _run_folders(path):
             yield str(folder.root), _from_folder(folder)
         return
-    ledger = _ledger_of(source)
+    ledger = ledger_of(source)
     if ledger is None:
         raise UsageError(
             f"there are no runs at {source}",
-            "Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a lake",
+            "Name a run folder, a folder of them such as runs/, a ledger.jsonl, a lake, or what "
+            "`splitbrain sim --output` left",
         )
     for night in _nights_of(*ledger):
         for line in night.runs:
@@ -101,6 +130,14 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
+    run = _read_folder(folder)
+    if not expects_violation(folder.root):
+        return run
+    is_missed = run.outcome != "invalid"
+    return msgspec.structs.replace(run, is_canary=True, canary_missed=is_missed)
+
+
+def _read_folder(folder: RunFolder) -> GatedRun:
     if (foreign := foreign_entry(folder.root)) is not None:
         why = f"It holds {foreign}, which no run makes, so that nothing of it was read."
         return _unread(folder, why)
@@ -178,7 +215,7 @@ def _replayed(plan: Plan | None) -> str | None:
     return None if plan is None or plan.replay_of is None else Path(plan.replay_of).name
 
 
-def _ledger_of(source: str) -> tuple[Path, str | None] | None:
+def ledger_of(source: str) -> tuple[Path, str | None] | None:
     """Return the ledger and the night that a source names; None where it names no ledger."""
     before, _, after = source.rpartition("@")
     for path, night in ((Path(source), None), (Path(before), after)):

@@ -125,7 +125,7 @@ def _violated(policy: Policy, tier: Tier, world: _World) -> list[str]:
 
 def _verdict(policy: Policy, tier: Tier, world: _World) -> str:
     judged = evaluate(policy, tier, world.now, world.then, is_waived=False)
-    return verdict_of(judged, runs=1, valid_runs=1, harness_failed=False)[0]
+    return verdict_of(judged, tried=1, proven=1, harness_failed=False)[0]
 
 
 def _only(tier: Tier, subject: Subject) -> Tier:

@@ -64,9 +64,12 @@ def threshold_sentence(threshold: Judged) -> str:
 
 
 def leading_sentence(
-    thresholds: tuple[Judged, ...], *, runs: int, valid_runs: int, problems: tuple[str, ...]
+    thresholds: tuple[Judged, ...], *, tried: str, proven: int, problems: tuple[str, ...]
 ) -> str:
-    """Return the sentence that explains the verdict; mirrors ``evaluation.verdict_of``."""
+    """Return the sentence that explains the verdict; mirrors ``evaluation.verdict_of``.
+
+    ``tried`` is the number of runs and seeds in words, empty without any.
+    """
     violated = [threshold for threshold in thresholds if threshold.state == "violated"]
     unknown = [threshold for threshold in thresholds if threshold.state == "unknown"]
     if violated:
@@ -76,16 +79,16 @@ def leading_sentence(
         return f"{first.threshold} is violated: {measured_text(first)}{more}."
     if problems:
         return problems[0]
-    if not runs:
-        return "There is no run, so nothing was proven."
+    if not tried:
+        return "There is no run and no seed, so nothing was proven."
     if unknown:
         first = unknown[0]
         more = f"; {counted(len(unknown) - 1, 'threshold')} more" if len(unknown) > 1 else ""
         return f"Nothing can be said of {first.threshold}: {first.reason}{more}."
-    if not valid_runs:
-        return f"Of {counted(runs, 'run')} none is valid, so nothing was proven."
+    if not proven:
+        return f"Of {tried} none is valid, so nothing was proven."
     met = sum(threshold.state == "met" for threshold in thresholds)
-    how = f"{'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
+    how = f"{'is' if met == 1 else 'are'} met by {tried}"
     summary = f"{counted(met, 'threshold')} {how}"
     if waived := len(thresholds) - met:
         return f"{summary}, and {waived} {'is' if waived == 1 else 'are'} not compared."

@@ -9,8 +9,11 @@ from typing import Final, NamedTuple
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.figure import Dimension, Measured, Subject
+from splitbrain.harness.campaign.gate.catalogue import is_of_seeds
 from splitbrain.harness.campaign.gate.failures import Failures
-from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome, Selection
+from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.campaign.gate.seed_figures import measure_seeds
+from splitbrain.harness.campaign.gate.selection import Selection
 from splitbrain.harness.folder.results import FaultResult, counted
 
 _LOST_COMMITS: Final = "lost-commits"
@@ -75,6 +78,8 @@ def is_flaky(run: GatedRun, runs: Sequence[GatedRun]) -> bool:
 
 
 def _measure(subject: Subject, selection: Selection, failures: Failures) -> Measured:
+    if is_of_seeds(subject.figure):
+        return measure_seeds(subject, selection.sweeps, failures)
     if subject.figure == "canaries_missed":
         canaries = [run for run in selection.runs if run.is_canary and in_run(subject, run)]
         if not canaries:

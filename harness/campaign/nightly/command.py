@@ -13,23 +13,43 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.campaign.gate.alarms import alarms_of_gate
+from splitbrain.harness.campaign.gate.baseline import NIGHTS
+from splitbrain.harness.campaign.gate.markdown import to_markdown as gate_markdown
+from splitbrain.harness.campaign.gate.record import GateRecord
 from splitbrain.harness.campaign.nightly.definition import Nightly, read_nightly
-from splitbrain.harness.campaign.nightly.record import STEPS, NightlyRecord, Nights
+from splitbrain.harness.campaign.nightly.metrics import METRICS, write_metrics
+from splitbrain.harness.campaign.nightly.morning import PAGE, Morning, gate_in, morning_page
+from splitbrain.harness.campaign.nightly.record import (
+    ROOM_TO_GO_ON,
+    STEPS,
+    NightlyRecord,
+    Nights,
+)
 from splitbrain.harness.campaign.nightly.steps import Steps
+from splitbrain.harness.campaign.nightly.webhook import (
+    problem_of_webhook,
+    tell_webhook,
+    webhook_message,
+)
 from splitbrain.harness.campaign.suite import night as suite_nights
 from splitbrain.harness.campaign.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
 from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.console.standard_streams import answer as answer_user
+from splitbrain.harness.export.posting import Patience
+from splitbrain.harness.folder.atomic_file import write_atomically
+from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
     EXIT_UNKNOWN,
     EXIT_VALID,
 )
+from splitbrain.harness.report.alarms import Alarm
+from splitbrain.harness.report.github import tell_github
 
-NIGHTS: Final = "nightly"
 LAKE: Final = "lake"
 _VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
 
@@ -46,6 +66,8 @@ class NightlyOptions(msgspec.Struct, frozen=True, kw_only=True):
     steps_tool: tuple[str, ...] = TOOL
     #: Whether each cell is checked against the registries before anything starts.
     check: bool = True
+    #: With the webhook.
+    patience: Patience = Patience()
 
 
 def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
@@ -80,6 +102,8 @@ class _Command:
         self._ledger = ledger_path(self._suite)
 
     def run(self) -> int:
+        if problem := problem_of_webhook(self._file.webhook_env):
+            self._say(problem)
         record = self._opened()
         code = EXIT_UNKNOWN
         if record.night is None:
@@ -110,13 +134,64 @@ class _Command:
                 record = msgspec.structs.replace(record, steps={**record.steps, step: done})
                 self._nights.write(record)
         code, sentence = answer(record)
+        page = self._write_page(record, tally, code, sentence)
         at = suite_nights.now().isoformat()
-        record = msgspec.structs.replace(record, ended=at, exit_code=code)
+        gate = gate_in(self._nights.folder(night))
+        told = self._tell(night, code, sentence, gate)
+        record = msgspec.structs.replace(record, ended=at, exit_code=code, webhook=told)
         self._nights.write(record)
+        self._keep_metrics(record, tally, gate)
         folder = self._nights.folder(night)
         answer_user(self._console, {"sentence": sentence, "folder": folder, "record": record})
-        self._say(f"Night {night}: {sentence} Exit code {code}; answers in {folder}")
+        self._say(f"Night {night}: {sentence} Exit code {code}; all of it: {page}")
         return code
+
+    def _write_page(
+        self, record: NightlyRecord, tally: NightTally, code: int, sentence: str
+    ) -> Path:
+        began = tally.began
+        folder = self._nights.folder(began.night)
+        page = folder / PAGE
+        morning = Morning(
+            folder=folder,
+            suite_folder=suite_nights.NightFolder(self._suites / began.suite / began.night),
+            ledger=self._ledger,
+            record=record,
+            tally=tally,
+            exit_code=code,
+            sentence=sentence,
+        )
+        with tell_refusal("write the page of the night", page, ROOM_TO_GO_ON):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(page, morning_page(morning).encode())
+        return page
+
+    def _tell(self, night: str, code: int, sentence: str, gate: GateRecord | None) -> str | None:
+        """Tell the webhook and GitHub; whoever dies behind it tells twice rather than never."""
+        suite = self._file.suite.suite.name
+        alarms = [] if gate is None else alarms_of_gate(gate)
+        if code != EXIT_VALID and not alarms:
+            alarms = [Alarm(title=f"night {night} of {suite}", sentence=sentence)]
+        heading = f"# Night {night} of {suite}: {sentence}\n\n"
+        tell_github(
+            alarms,
+            lambda: heading + ("" if gate is None else gate_markdown(gate)),
+            self._file.path,
+        )
+        message = webhook_message(suite, night, code, sentence, gate)
+        told = tell_webhook(self._file.webhook_env, message, code, self._options.patience)
+        if told is not None:
+            self._say(told)
+        return told
+
+    def _keep_metrics(
+        self, record: NightlyRecord, tally: NightTally, gate: GateRecord | None
+    ) -> None:
+        path = self._nights.root / METRICS
+        try:
+            write_metrics(path, record, tally, gate)
+        except OSError as error:
+            self._say(f"{path} could not be written: {error.strerror or error}.")
 
     def _opened(self) -> NightlyRecord:
         record = None if self._options.fresh else self._nights.read()

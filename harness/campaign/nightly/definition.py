@@ -4,25 +4,30 @@
 the same from everywhere. Starts nothing.
 """
 
+import re
 from pathlib import Path
 from typing import Final, NoReturn
 
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.campaign.gate.baseline import LAST, NONE
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.toml_file import TomlFile
 from splitbrain.harness.campaign.suite.reading import SuiteFile, plan, read_suite
 from splitbrain.history.durations import EXAMPLES, positive_seconds_of
 
 NIGHTLY_SCHEMA: Final = 1
-#: The baseline that is the last night of this file which was not void.
-LAST: Final = "last"
-#: Share of the whole budget for the steps after the suite, where the file names none.
+#: Share of the whole budget for the steps after the suite, where the file names none. They need
+#: minutes even of a small night, as far as that leaves the suite its half.
 _ANALYSIS_SHARE: Final = 0.1
+_ANALYSIS_LEAST_S: Final = 600.0
+_ANALYSIS_SHARE_MAX: Final = 0.5
 _NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
 _TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
-_KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid")
+_KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid", "webhook_env")
+#: Name of an environment variable.
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Nightly(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +48,8 @@ class Nightly(msgspec.Struct, frozen=True, kw_only=True):
     analysis_s: float
     #: Keep the whole folders of valid runs, although the lake has them.
     keep_valid: bool
+    #: Environment variable with the address that is told of a night that is not green.
+    webhook_env: str | None = None
 
     @property
     def suite_s(self) -> float:
@@ -66,6 +73,7 @@ class _Reading(TomlFile):
         keep_valid = self.data.get("keep_valid", False)
         if not isinstance(keep_valid, bool):
             self._refuse_value("keep_valid", "is neither true nor false")
+        webhook_env = self._variable()
         suite = self._suite(texts["suite"])
         policy = self._beside(self._needed("policy", texts["policy"]))
         tier = read_policy(policy).tier(texts["tier"]).name
@@ -84,6 +92,7 @@ class _Reading(TomlFile):
             budget_s=budget_s,
             analysis_s=analysis_s,
             keep_valid=keep_valid,
+            webhook_env=webhook_env,
         )
 
     def _suite(self, name: str | None) -> SuiteFile:
@@ -108,7 +117,9 @@ class _Reading(TomlFile):
             except ValueError as error:
                 next_step = "Correct it, or leave it out"
                 raise UsageError(f"--time-budget: {error}", next_step) from error
-        analysis_s = self._seconds("analysis_budget") or budget_s * _ANALYSIS_SHARE
+        usual_s = max(budget_s * _ANALYSIS_SHARE, _ANALYSIS_LEAST_S)
+        usual_s = min(usual_s, budget_s * _ANALYSIS_SHARE_MAX)
+        analysis_s = self._seconds("analysis_budget") or usual_s
         if analysis_s >= budget_s:
             self._refuse_value("analysis_budget", "leaves the suite no time")
         return budget_s, analysis_s
@@ -130,6 +141,17 @@ class _Reading(TomlFile):
             self._refuse_value(key, "is no text")
         return value
 
+    def _variable(self) -> str | None:
+        name = self._text("webhook_env")
+        # Not shown: whoever wrote the address there would find the secret in a log too.
+        if name is not None and not _VARIABLE.fullmatch(name):
+            line = self._lines.key("", "webhook_env")
+            next_step = (
+                "Write webhook_env = 'SPLITBRAIN_WEBHOOK', and the address into that variable"
+            )
+            self._refuse("webhook_env is not the name of an environment variable", next_step, line)
+        return name
+
     def _needed(self, key: str, value: str | None) -> str:
         if value is None:
             self._refuse(f"it names no {key}", f"Write {key} = 'FILE.toml'")
@@ -141,7 +163,7 @@ class _Reading(TomlFile):
     def _reference(self, name: str) -> str:
         """Return a baseline; a file or folder beside this one is named from here."""
         beside = self._beside(name)
-        return str(beside) if name not in (LAST, "none") and beside.exists() else name
+        return str(beside) if name not in (LAST, NONE) and beside.exists() else name
 
     def _refuse_value(self, key: str, why: str) -> NoReturn:
         self._refuse(f"{key} {self.data.get(key)!r} {why}", _NEXT, self._lines.key("", key))

@@ -8,7 +8,7 @@ ended, and it is not the one that was there before.
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
@@ -53,6 +53,8 @@ class NightlyRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: UTC, ISO 8601; None while it is not over.
     ended: str | None = None
     exit_code: int | None = None
+    #: Sentence on what became of the webhook; None: nothing was to be sent.
+    webhook: str | None = None
 
 
 class Nights:
@@ -87,16 +89,6 @@ class Nights:
             if record.ended is not None and record.night is not None:
                 self.folder(record.night).mkdir(exist_ok=True)
                 write_atomically(self.folder(record.night) / _ENDED, content)
-
-    def last_gate(self, night: str) -> Path | None:
-        """Return the gate's answer of the newest earlier night that proved something."""
-        for folder in sorted(self.root.glob("*/"), reverse=True):
-            answer = folder / "gate.json"
-            if folder.name < night and answer.is_file():
-                with suppress(OSError, *UNREADABLE):
-                    if not _decoded(folder / _ENDED).is_void:
-                        return answer
-        return None
 
     @contextmanager
     def locked(self) -> Generator[None]:

@@ -18,8 +18,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from splitbrain.harness.campaign.gate.baseline import NONE
-from splitbrain.harness.campaign.nightly.definition import LAST, Nightly
+from splitbrain.harness.campaign.nightly.definition import Nightly
 from splitbrain.harness.campaign.nightly.record import (
     ROOM_TO_GO_ON,
     STEPS,
@@ -31,13 +30,16 @@ from splitbrain.harness.campaign.nightly.record import (
 from splitbrain.harness.campaign.suite.conclusion import prune
 from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.tally import NightTally
+from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.harness.report.github import unannounced
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.sources import find_runs
 
 _END_PATIENCE_S: Final = 10.0
+_MORE: Final = "give the night more as time_budget, or more of it as analysis_budget."
 _OWNED: Final = f"{__package__}.owned_step"
 #: Exit codes that are answers; any other is a failure of the harness.
 _ANSWERS: Final = (0, 1, 2)
@@ -62,7 +64,7 @@ class Steps:
         console: Console,
         tool: Sequence[str] = TOOL,
     ) -> None:
-        self._file, self._nights, self._tally = file, nights, tally
+        self._file, self._tally = file, tally
         self._night = tally.began.night
         self._answers = nights.folder(self._night)
         self._ledger, self._runs, self._lake = ledger, runs, lake
@@ -76,11 +78,12 @@ class Steps:
 
     def carry_out(self, step: Step, record: NightlyRecord) -> StepEnded:
         """Do one step in the time that is left; raise HarnessError if there can be no folder."""
-        self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}")
         used_s = sum(done.took_s for done in record.steps.values())
         # A suite that was done early leaves its time.
         spent_s = sum(run.took_s for run in self._tally.runs)
         left_s = max(self._file.analysis_s, self._file.budget_s - spent_s) - used_s
+        most = f", at most {time_words(left_s)}" if left_s > 0 else ""
+        self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}{most}")
         began_s = time.monotonic()
         code, sentence = self._doers[step](record, left_s)
         if sentence is not None:
@@ -108,16 +111,8 @@ class Steps:
         gate = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
         if self._file.tier is not None:
             gate += ["--tier", self._file.tier]
-        gate += ["--baseline", self._baseline(), "--output", str(self._answers)]
+        gate += ["--baseline", self._file.baseline, "--output", str(self._answers)]
         return self._command(gate, timeout_s)
-
-    def _baseline(self) -> str:
-        if self._file.baseline != LAST:
-            return self._file.baseline
-        before = self._nights.last_gate(self._night)
-        if before is None:
-            self._say("No earlier night proved anything: this one has no baseline.")
-        return NONE if before is None else str(before)
 
     def _prune(self, record: NightlyRecord, _: float) -> tuple[int, str | None]:
         ingested = record.steps.get("ingest")
@@ -139,18 +134,20 @@ class Steps:
     def _command(self, arguments: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
         """Run a command of this tool; return its exit code and a problem around it."""
         if timeout_s <= 0:
-            return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
+            return EXIT_UNKNOWN, f"there was no time left for it: {_MORE}"
         self._console.file.flush()
         owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
         with subprocess.Popen(
-            [*owned, *self._tool, *arguments], stdin=subprocess.DEVNULL, env=child_environment()
+            [*owned, *self._tool, *arguments],
+            stdin=subprocess.DEVNULL,
+            env=unannounced(child_environment()),
         ) as process:
             try:
                 code = process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 _end(process)
                 stopped = f"it was stopped after {timeout_s:.0f} s, its time"
-                return EXIT_UNKNOWN, f"{stopped}: give more as analysis_budget."
+                return EXIT_UNKNOWN, f"{stopped}: {_MORE}"
             except BaseException:
                 _end(process)
                 raise

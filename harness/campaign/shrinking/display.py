@@ -22,9 +22,12 @@ class SearchDisplay(LiveArea):
         self._budget, self.now = budget, now
 
         def draw() -> Text:
-            return Text(printable(self._stamped(self.now)))
+            return Text(printable(line()))
 
-        super().__init__(console, draw, lambda: self._stamped(self.now), interval_s=interval_s)
+        def line() -> str:
+            return self._stamped(f"{self.now}; {budget.words}")
+
+        super().__init__(console, draw, line, interval_s=interval_s)
 
     def say(self, sentence: str) -> None:
         """Print a line that stays."""

@@ -88,7 +88,7 @@ class ExactSearch:
             def before_replay(_candidate: Scenario, step: str) -> None:
                 smallest = description.size_of(oracle.best or self.start, oracle.happened)
                 change = description.change(before, smallest)
-                display.now = f"{change}, {counted(budget.tries, 'replay')} ({step})"
+                display.now = f"{change} ({step})"
 
             oracle = self._oracle = ExactOracle(replay_for(self._failure), budget, before_replay)
             oracle.saw(self.start, finding)

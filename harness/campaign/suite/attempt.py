@@ -20,10 +20,12 @@ from typing import Literal
 import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness.campaign.suite.definition import Expectation
 from splitbrain.harness.campaign.suite.night import now
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
+from splitbrain.history.expectation import ATTEMPT_RECORD
 
 #: Time of a child that was asked to end: healing, stopping, collecting, judging.
 END_PATIENCE_S = 150.0
@@ -43,6 +45,8 @@ class Started(msgspec.Struct, frozen=True):
     pid: int
     #: UTC, ISO 8601.
     started: str
+    #: Of the suite, for whoever has the run's folder alone (``history.expectation``).
+    expect: Expectation = "valid"
 
 
 class Attempt:
@@ -51,7 +55,7 @@ class Attempt:
     def __init__(self, root: Path) -> None:
         self.root = root
         #: Record of its process.
-        self.record = root / "attempt.json"
+        self.record = root / ATTEMPT_RECORD
         #: Held (flock) by the child.
         self.lock = root / "lock"
         self.output = root / "output.log"
@@ -134,7 +138,10 @@ def new_attempt(folder: Path) -> Attempt:
 
 
 def start(
-    attempt: Attempt, command: Sequence[str], environment: Mapping[str, str] | None = None
+    attempt: Attempt,
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    expect: Expectation = "valid",
 ) -> OwnChild:
     """Start the child; raise HarnessError if the program cannot be started, or the disk refuses.
 
@@ -153,7 +160,7 @@ def start(
             pass_fds=(lock,),
             env=environment,
         )
-    record = Started(tuple(command), process.pid, now().isoformat(timespec="seconds"))
+    record = Started(tuple(command), process.pid, now().isoformat(timespec="seconds"), expect)
     # Without the record a later process of the night only knows it less well.
     with suppress(OSError):
         write_atomically(attempt.record, msgspec.json.encode(record))

@@ -25,6 +25,7 @@ from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_UNKNOWN, Results, leading_sentence
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.harness.report.github import unannounced
 from splitbrain.history.course import read_phases
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
@@ -158,7 +159,7 @@ def _results(folder: RunFolder | None, attempt: Attempt, tool: Sequence[str]) ->
             stderr=subprocess.STDOUT,
             timeout=_CHECK_TIMEOUT_S,
             start_new_session=True,
-            env=child_environment(),
+            env=unannounced(child_environment()),
         )
     return _read_results(folder)
 

@@ -7,6 +7,7 @@ children to end in order, the second urges them; the night can be gone on with a
 """
 
 import datetime as dt
+import os
 import queue
 import signal
 import sys
@@ -37,6 +38,7 @@ from splitbrain.harness.campaign.suite.night import OpenNight
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.child_environment import child_environment
+from splitbrain.harness.report.github import unannounced
 from splitbrain.history.reproduce_line import line_of, tool_words
 from splitbrain.history.run_folder import RunFolder
 
@@ -209,12 +211,12 @@ class Conductor:
         started, began_s = nights.now(), time.monotonic()
         attempt = attempts.new_attempt(self._folder.attempts(run))
         command = [*self._settings.tool, "test", *run.arguments, "--runs-folder", str(attempt.root)]
-        environment = child_environment()
+        environment = unannounced(child_environment())
         if run.is_program:
             command = _program_command(run, sys.executable, str(attempt.root))
-            environment = None
+            environment = unannounced(os.environ)
         self.display.started(run)
-        child = attempts.start(attempt, command, environment)
+        child = attempts.start(attempt, command, environment, run.expect)
         ending = attempts.see_out(child, self.stop, run.timeout_s, self._urged)
         exit_code = -signal.SIGKILL if child.exit_code is None else child.exit_code
         if run.is_program:

@@ -1,61 +1,40 @@
-"""Display of a night: one line per finished run, and a bar on a terminal."""
+"""Display of a night: one line per finished run, how far it is, and a bar on a terminal."""
 
 import threading
-from typing import Self
+import time
+from typing import Final
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from splitbrain.harness.campaign.suite.definition import PlannedRun
 from splitbrain.harness.campaign.suite.ledger import RunEnded
+from splitbrain.harness.console.live_area import LiveArea
+from splitbrain.harness.console.pace import pace_words
 from splitbrain.harness.console.plain_text import printable
 
 _STYLES = {"valid": "green", "invalid": "red", "failed": "red"}
+_BAR_WIDTH: Final = 20
+#: Time between two lines on the pace where the output is no terminal.
+_PLAIN_INTERVAL_S: Final = 60.0
 
 
-class Display:
+class Display(LiveArea):
     """Context that shows a night of ``total`` runs, ``done`` of which are over already."""
 
     def __init__(self, console: Console, total: int, done: int = 0) -> None:
-        self._console = console
-        self._total, self._done = total, done
+        super().__init__(console, self._panel, self._pace, interval_s=_PLAIN_INTERVAL_S)
+        self._total, self._done, self._done_before = total, done, done
         self._lock = threading.Lock()
         self._under_way: list[str] = []
-        self._task: TaskID | None = None
-        self._bar: Progress | None = None
-        if console.is_terminal:
-            self._bar = Progress(
-                MofNCompleteColumn(),
-                BarColumn(bar_width=20),
-                TimeElapsedColumn(),
-                TextColumn("{task.description}", markup=False),
-                console=console,
-                transient=True,
-            )
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-            self._task = self._bar.add_task("", total=self._total, completed=self._done)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._began_s = time.monotonic()
 
     def started(self, run: PlannedRun) -> None:
         """Show a run that begins; on a terminal only, where the line can go away again."""
         with self._lock:
             self._under_way.append(f"{run.cell}, seed {run.seed}")
-            self._refresh()
 
     def finished(self, line: RunEnded) -> None:
         """Print a finished run: its cell, seed, verdict and seconds."""
@@ -64,7 +43,6 @@ class Display:
             name = f"{line.cell}, seed {line.seed}"
             if name in self._under_way:
                 self._under_way.remove(name)
-            self._refresh()
         width = len(str(self._total))
         text = Text(f"[{self._done:{width}}/{self._total}] ")
         text.append(f"{line.verdict:8}", _STYLES.get(line.verdict, "yellow"))
@@ -76,7 +54,18 @@ class Display:
             text.append("  as expected")
         self._console.print(text, soft_wrap=True)
 
-    def _refresh(self) -> None:
-        if self._bar is not None and self._task is not None:
-            under_way = printable("; ".join(self._under_way))
-            self._bar.update(self._task, completed=self._done, description=under_way)
+    def _pace(self) -> str:
+        """Return runs of all, their rate and the time left, at the pace of this sitting."""
+        with self._lock:
+            done, total = self._done, self._total
+        elapsed_s = time.monotonic() - self._began_s
+        made = done - self._done_before
+        return pace_words(done, total, "run", elapsed_s, of_this_time=made)
+
+    def _panel(self) -> Table:
+        with self._lock:
+            done, under_way = self._done, printable("; ".join(self._under_way))
+        table = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._total, completed=done, width=_BAR_WIDTH)
+        table.add_row(bar, Text(self._pace()), Text(under_way))
+        return table

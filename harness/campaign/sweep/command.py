@@ -14,9 +14,15 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
-from splitbrain.harness.campaign.sweep.sweep_output import make_output_folder, write_output
+from splitbrain.harness.campaign.sweep.sweep_output import (
+    alarms_of_sweep,
+    make_output_folder,
+    seeds_written,
+    sweep_markdown,
+    write_output,
+)
 from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
-from splitbrain.harness.campaign.sweep.trial import run, try_seed
+from splitbrain.harness.campaign.sweep.trial import SeedResult, run, try_seed
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
 from splitbrain.harness.console.standard_streams import answer
@@ -28,6 +34,7 @@ from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.folder.tool_version import other_tool, this_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.report.github import tell_github
 from splitbrain.harness.run.options import (
     check_bugs,
     check_runs_folder,
@@ -99,8 +106,16 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
     order, stop = sweep.order, sweep.stop
     with stopped_in_order(stop, left="left at once; run folders of failures found so far stay."):
         keep, count = order.options.keep, len(order.seeds)
-        with SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display:
-            sweep.carry_out(display.took)
+        with (
+            seeds_written(order) as written,
+            SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display,
+        ):
+
+            def took(result: SeedResult) -> None:
+                written(result)
+                display.took(result)
+
+            sweep.carry_out(took)
         elapsed_s = display.elapsed_s
     found = sweep_answer(sweep.tally, order, is_whole=not sweep.is_cut_short)
     if order.options.output is not None:
@@ -115,6 +130,11 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
         )
     show_summary(sweep.tally, order, console, elapsed_s, interrupted=stop.is_set())
     answer(console, found)
+    tell_github(
+        alarms_of_sweep(sweep.tally, found),
+        lambda: sweep_markdown(sweep.tally, order, elapsed_s, interrupted=stop.is_set()),
+        order.options.system,
+    )
     if order.options.trace_hash:
         # By seed; nothing comes after them.
         hashes = sorted(sweep.tally.hashes.items())

@@ -126,8 +126,8 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     output: Annotated[
         Path | None,
         Option(
-            "Folder that gets sweep.json, junit.xml and summary.md, also of a clean sweep; each "
-            "failure that is kept is judged, and gets its report.",
+            "Folder that gets seeds.jsonl, sweep.json, junit.xml and summary.md, also of a clean "
+            "sweep; each failure that is kept is judged, and gets its report.",
             only=_SEEDS,
             group="Results",
         ),

@@ -14,8 +14,8 @@ from splitbrain.harness.campaign.sweep.sweep_tally import FailureClass, SweepTal
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import say_if_read
 from splitbrain.harness.console.live_area import LiveArea
+from splitbrain.harness.console.pace import pace_words
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.folder.results import counted
 from splitbrain.patched.loading import installed_options
 
 _BAR_WIDTH = 24
@@ -85,12 +85,9 @@ class SweepDisplay(LiveArea):
     def _figures(self) -> str:
         tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
         simulated_s = tally.virtual_us / _US_PER_S
-        left = ""
-        if 0 < tally.done < self._total:
-            left = f", {elapsed_s * (self._total - tally.done) / tally.done:,.0f} s left"
         return (
-            f"{tally.done:,} of {counted(self._total, 'seed')}, {tally.done / elapsed_s:,.1f} a "
-            f"second{left}, {simulated_s / elapsed_s:,.0f}x real time, "
+            f"{pace_words(tally.done, self._total, 'seed', elapsed_s)}, "
+            f"{simulated_s / elapsed_s:,.0f}x real time, "
             f"{tally.failed:,} failed, {tally.undecided:,} unknown"
         )
 

@@ -18,6 +18,7 @@ from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.harness.campaign.sweep.options import SimOptions, seed_words
 from splitbrain.harness.folder.coverage_cells import CoverageCell
+from splitbrain.history.seed_records import Found
 
 if TYPE_CHECKING:
     from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
@@ -48,6 +49,8 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     operations: int = 0
     figures: dict[str, int] = {}
     workload: str = ""
+    #: Checkers that found something, invariants among them.
+    found: tuple[Found, ...] = ()
     coverage: tuple[CoverageCell, ...] = ()
     folder: str | None = None
     #: Wall time, for rates only.
@@ -128,6 +131,7 @@ def result_of(
 ) -> SeedResult:
     """Return the part of a judged outcome that a sweep needs."""
     from splitbrain.harness.judge.fault_coverage import fault_coverage
+    from splitbrain.harness.judge.simulated_outcomes import found_by
 
     made = outcome.outcome
     return SeedResult(
@@ -143,6 +147,7 @@ def result_of(
         operations=sum(event.type == "ok" for event in made.events),
         figures=dict(made.figures),
         workload=made.scenario.load.workload,
+        found=found_by(outcome),
         coverage=fault_coverage(
             made.faults,
             nodes=sorted(made.state_events),

@@ -44,7 +44,7 @@ def to_markdown(findings: Findings) -> str:
             ),
             (
                 (
-                    f"{failure.state}{', planted bug' if failure.planted else ''}",
+                    f"{failure.state}{', expected' if failure.expected else ''}",
                     " - ".join(filter(None, (failure_title(failure), failure.sentence))),
                     failure.runs_since,
                     failure.runs_before,
@@ -105,7 +105,7 @@ def to_markdown(findings: Findings) -> str:
             ),
             (
                 (
-                    f"{cell.system}{' (planted bug)' if cell.planted else ''}",
+                    f"{cell.system}{' (expected violation)' if cell.expected else ''}",
                     *(cell.version, cell.workload, cell.fault, cell.runs, cell.valid),
                     *(cell.invalid, cell.unknown, cell.vacuous, cell.failed, cell.unjudged),
                     ", ".join(cell.examples),

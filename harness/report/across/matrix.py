@@ -29,12 +29,12 @@ class ShownCell(msgspec.Struct, frozen=True):
 
 
 class MatrixRow(msgspec.Struct, frozen=True):
-    """Runs of one system, version and workload, with or without a planted bug."""
+    """Runs of one system, version and workload, with or without an expected violation."""
 
     system: str
     version: str
     workload: str
-    planted: bool
+    expected: bool
     #: One per fault of the matrix; None where none ran.
     cells: list[ShownCell | None]
 
@@ -56,7 +56,7 @@ def matrix_of(cells: Sequence[Cell]) -> Matrix:
     faults = sorted(common, key=lambda fault: (fault != NO_FAULT, fault))
     rows: dict[tuple[bool, str, str, str], dict[str, Cell]] = {}
     for cell in cells:
-        name = (cell.planted, cell.system, cell.workload, cell.version)
+        name = (cell.expected, cell.system, cell.workload, cell.version)
         rows.setdefault(name, {})[cell.fault] = cell
 
     def order(name: tuple[bool, str, str, str]) -> tuple[object, ...]:
@@ -69,20 +69,20 @@ def matrix_of(cells: Sequence[Cell]) -> Matrix:
                 system=system,
                 version=version,
                 workload=workload,
-                planted=planted,
+                expected=expected,
                 cells=[
-                    _shown(rows[planted, system, workload, version].get(fault)) for fault in faults
+                    _shown(rows[expected, system, workload, version].get(fault)) for fault in faults
                 ],
             )
-            for planted, system, workload, version in sorted(rows, key=order)
+            for expected, system, workload, version in sorted(rows, key=order)
         ],
         len(runs_of) - len(faults),
     )
 
 
 def worst_first(cells: Sequence[Cell]) -> list[Cell]:
-    """Sort cells with an invalid run before the others, and those with a planted bug last."""
-    return sorted(cells, key=lambda cell: (cell.planted, not cell.invalid))
+    """Sort cells with an invalid run before the others, and those that were expected last."""
+    return sorted(cells, key=lambda cell: (cell.expected, not cell.invalid))
 
 
 def _shown(cell: Cell | None) -> ShownCell | None:

@@ -23,8 +23,8 @@ def headline(findings: Findings) -> str:
     """Return the most important finding in one sentence."""
     new, worse = len(findings.new), len(findings.worse)
     # The table below lists canaries as new: there is one every night.
-    planted = any(failure.state == "new" and failure.planted for failure in findings.failures.rows)
-    news = "No new failure but of planted bugs" if planted else "No new failure"
+    expected = any(one.state == "new" and one.expected for one in findings.failures.rows)
+    news = "No new failure but expected ones" if expected else "No new failure"
     if new:
         news = f"{counted(new, 'new failure')} since {moment(findings.since)}"
     if worse:

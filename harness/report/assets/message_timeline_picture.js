@@ -95,6 +95,7 @@
 
     drawFaults(view) {
       const { context, palette } = this;
+      const free = new Map();
       for (const row of this.inView("faults", view)) {
         const [start, end, lanes, name] = row;
         const [left, right] = this.clamped(start, end, view);
@@ -109,7 +110,10 @@
           const from = Math.max(left, GUTTER) + 5;
           context.textAlign = "left";
           context.fillStyle = palette["fault-ink"];
-          context.fillText(this.fit(name, right - from - 3), from, top + 9);
+          // Of faults that overlap, the one that began first is named.
+          const text = from < (free.get(lane) ?? 0) ? "" : this.fit(name, right - from - 3);
+          if (text) free.set(lane, from + this.wide(text) + 6);
+          context.fillText(text, from, top + 9);
           this.aim("fault", row, left, top, right - left, 16);
         }
       }

@@ -7,6 +7,7 @@
   const frame = document.getElementById("view-frame");
   const canvas = document.getElementById("view-canvas");
   const told = document.getElementById("view-told");
+  const choice = document.getElementById("view-choice");
   const paint = canvas.getContext("2d");
   const ROW = 24, BAR = 16, AXIS = 26, STRIP = 18, CHARACTER = 7.3;
   const hint = told.textContent;
@@ -15,7 +16,7 @@
   const color = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const names = () => Math.min(canvas.clientWidth < 560 ? 74 : 170, column);
-  const strip = () => (view.leaders.length ? STRIP : 0);
+  const strip = () => STRIP * lanes(view.leaders).count;
   const top = () => AXIS + strip();
   const place = (moment) =>
     names() + ((moment - from) / (to - from)) * (canvas.clientWidth - names());
@@ -25,12 +26,25 @@
     view = views[number];
     // What contradicts is drawn last, above the others.
     order = view.row.map((_, at) => at).sort((one, other) => view.role[one] - view.role[other]);
-    for (const table of document.querySelectorAll("[data-view-table]"))
-      table.hidden = table.dataset.viewTable !== String(number);
+    for (const note of document.querySelectorAll("[data-view-note]"))
+      note.hidden = note.dataset.viewNote !== String(number);
+    if (choice) choice.value = String(number);
     const longest = Math.max(...view.rows.map((name) => name.length - "process ".length), 7);
     column = 14 + longest * CHARACTER;
     spot = -1;
     focus();
+  }
+
+  // Two leaders of one moment stand below each other.
+  function lanes(leaders) {
+    const ends = [];
+    const places = leaders.map(([, , start, end]) => {
+      let lane = ends.findIndex((until) => until <= start);
+      if (lane < 0) lane = ends.length;
+      ends[lane] = end;
+      return lane;
+    });
+    return { places, count: ends.length };
   }
 
   function focus() {
@@ -121,15 +135,17 @@
   }
 
   function drawLeaders() {
-    for (const [node, epoch, start, end] of view.leaders) {
+    const { places } = lanes(view.leaders);
+    for (const [number, [node, epoch, start, end]] of view.leaders.entries()) {
+      const upper = AXIS + STRIP * places[number];
       const left = Math.max(place(start), names()), right = Math.min(place(end), canvas.clientWidth);
       if (right <= left) continue;
       paint.fillStyle = color("epoch-" + ((epoch % 6) + 1));
-      paint.fillRect(left, AXIS, Math.max(right - left - 1, 1), STRIP - 4);
+      paint.fillRect(left, upper, Math.max(right - left - 1, 1), STRIP - 4);
       const label = `${node} leads epoch ${epoch}`;
       const text = [label, node].find((one) => one.length * CHARACTER + 8 < right - left);
       paint.fillStyle = "#fff";
-      if (text) paint.fillText(text, left + 4, AXIS + (STRIP - 4) / 2);
+      if (text) paint.fillText(text, left + 4, upper + (STRIP - 4) / 2);
     }
   }
 
@@ -254,8 +270,23 @@
   });
   for (const end of ["pointerup", "pointercancel", "pointerleave"])
     frame.addEventListener(end, () => { held = null; frame.classList.remove("held"); });
-  const choice = document.getElementById("view-choice");
   if (choice) choice.addEventListener("change", () => show(Number(choice.value)));
+  for (const button of document.querySelectorAll("[data-show-view]"))
+    button.addEventListener("click", () => {
+      show(Number(button.dataset.showView));
+      frame.scrollIntoView({ block: "center" });
+    });
+
+  // Brings one operation into the middle, for the search.
+  function reveal(number, at) {
+    if (view !== views[number]) show(number);
+    const wide = to - from, middle = view.start[at];
+    set(middle - wide / 2, middle + wide / 2);
+    frame.scrollTop = Math.max(0, view.row[at] * ROW - frame.clientHeight / 2);
+    frame.scrollIntoView({ block: "center" });
+    tell(at);
+  }
+  globalThis.operationsView = { views, reveal };
   new ResizeObserver(() => draw()).observe(frame);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   show(0);

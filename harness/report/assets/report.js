@@ -17,13 +17,16 @@
   }
 
   begin(document);
-  for (const other of document.querySelectorAll("details.violation")) {
-    other.addEventListener("toggle", () => begin(other), { once: true });
+  // A picture has no size before it is unfolded.
+  for (const folded of document.querySelectorAll("details:has(svg)")) {
+    folded.addEventListener("toggle", () => begin(folded), { once: true });
   }
 
   function begin(part) {
-    for (const graph of part.querySelectorAll("svg.graph")) fit(graph);
-    for (const last of part.querySelectorAll(".picture .culprit, svg.graph .culprit")) show(last);
+    const seen = (inside) => inside.getClientRects().length > 0;
+    for (const graph of part.querySelectorAll("svg.graph")) if (seen(graph)) fit(graph);
+    for (const last of part.querySelectorAll(".picture .culprit, svg.graph .culprit"))
+      if (seen(last)) show(last);
   }
 
   // A graph that is little wider than its frame is made to fit, as long as it can be read.
@@ -116,6 +119,8 @@
     ctx.fillStyle = color("ink");
     ctx.textAlign = "left";
     ctx.textBaseline = "top";
+    // Bands may overlap in more rows than there are: where a label has no room it is left out.
+    const free = new Map();
     for (const band of data.faults) {
       const left = Math.max(chart.valToPos(band.start_s, "x", true), bbox.left);
       const right = Math.min(chart.valToPos(band.end_s, "x", true), bbox.left + bbox.width);
@@ -123,7 +128,9 @@
       const text = [band.label, band.kind, "#" + band.index].find(
         (candidate) => ctx.measureText(candidate).width <= room,
       );
-      if (text) ctx.fillText(text, left + 4 * ratio, bbox.top + (3 + 14 * band.row) * ratio);
+      if (!text || left < (free.get(band.row) ?? 0)) continue;
+      ctx.fillText(text, left + 4 * ratio, bbox.top + (3 + 14 * band.row) * ratio);
+      free.set(band.row, left + 6 * ratio + ctx.measureText(text).width);
     }
     ctx.restore();
   }
@@ -289,6 +296,7 @@
 
   build();
   document.documentElement.dataset.charts = String(charts.length);
+  if (!charts.length) return;
   onTheme(build);
   keepWidths(document.getElementById("timeline"), () => charts);
 

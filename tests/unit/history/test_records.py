@@ -71,6 +71,7 @@ def test_without_known_defaults_the_reproducing_command_names_everything() -> No
         "--bug": "stale-leader-reads",
         "--setting": "fetch.timeout.ms=500",
         "--workload-option": "values=small",
+        "--made-by": "0.1.0",
     }
 
 
@@ -78,14 +79,14 @@ def test_the_reproducing_command_leaves_out_what_is_usual() -> None:
     assert reproduce_command(PLAN, DEFAULTS) == (
         "splitbrain test --system kraft --workload register --nemesis partition:leader,kill "
         "--nodes 3 --time-limit 60 --seed 7 --runtime docker "
-        "--bug stale-leader-reads --setting fetch.timeout.ms=500  # splitbrain 0.1.0"
+        "--bug stale-leader-reads --setting fetch.timeout.ms=500 --made-by 0.1.0"
     )
 
 
 def test_a_pinned_replay_without_a_plan_file_is_reproduced_by_a_pinned_replay() -> None:
     replayed = changed(PLAN, replay_of="runs/kraft register/1", pinned=True)
     assert reproduce_command(replayed, DEFAULTS) == (
-        "splitbrain replay 'kraft register/1' --pinned --runtime docker  # splitbrain 0.1.0"
+        "splitbrain replay 'kraft register/1' --pinned --runtime docker --made-by 0.1.0"
     )
     loose = changed(replayed, pinned=False)
     assert reproduce_command(loose, DEFAULTS) == reproduce_command(PLAN, DEFAULTS)
@@ -99,9 +100,9 @@ def test_a_plan_file_travels_within_the_line_and_an_old_one_by_its_name() -> Non
     assert blob == Blob("cut.toml", text, "splitbrain 0.1.0, 4795ac6")
     old = reproduce_command(named, DEFAULTS)
     assert " --nemesis cut.toml " in old
-    assert old.endswith("  # splitbrain 0.1.0, 4795ac6; takes the file cut.toml")
+    assert old.endswith(" --made-by 0.1.0+4795ac6  # takes the file cut.toml")
     relative = reproduce_command(changed(named, nemesis="plans/cut.toml"), DEFAULTS)
-    assert relative.endswith("; takes the file cut.toml")
+    assert relative.endswith("  # takes the file cut.toml")
     pinned = changed(PLAN, plan_file=text, pinned=True, replay_of="/runs/kraft/1")
     words = shlex.split(reproduce_command(pinned, DEFAULTS), comments=True)
     assert unpack(words[words.index("--nemesis") + 1]).name == "plan.toml"
@@ -112,7 +113,7 @@ def test_a_plan_file_that_is_too_long_for_a_line_is_named() -> None:
     long = changed(PLAN, nemesis="/srv/mine/cut.toml", plan_file=noise)
     line = reproduce_command(long, DEFAULTS)
     assert " --nemesis cut.toml " in line
-    assert line.endswith("; takes the file cut.toml")
+    assert line.endswith("  # takes the file cut.toml")
 
 
 def test_files_of_the_users_own_are_named_without_their_folders() -> None:
@@ -122,7 +123,7 @@ def test_files_of_the_users_own_are_named_without_their_folders() -> None:
     assert "/d/" not in line
     assert " --system store.py:Store " in line
     assert " --setting file=compose.yaml" in line
-    assert line.endswith("; takes the files store.py, my.py, compose.yaml")
+    assert line.endswith("  # takes the files store.py, my.py, compose.yaml")
 
 
 @pytest.mark.parametrize(

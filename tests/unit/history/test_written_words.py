@@ -11,7 +11,13 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import SEED_MAX
 from splitbrain.history.blobs import LONGEST, Blob, is_blob, pack, unpack
 from splitbrain.history.durations import positive_seconds_of, seconds_of
-from splitbrain.history.reproduce_line import is_other, line_of, tool_words, without_comment
+from splitbrain.history.reproduce_line import (
+    is_other,
+    line_of,
+    maker_words,
+    tool_words,
+    without_maker,
+)
 from splitbrain.history.seeds import read_seeds, seeds_text
 
 
@@ -113,12 +119,12 @@ def test_what_would_unpack_to_more_than_any_plan_is_refused() -> None:
 
 def test_a_line_says_its_version_and_its_files() -> None:
     line = line_of(["splitbrain", "sim", "--seed", "1"], "splitbrain 0.2.0, 4795ac6")
-    assert line == "splitbrain sim --seed 1  # splitbrain 0.2.0, 4795ac6"
+    assert line == "splitbrain sim --seed 1 --made-by 0.2.0+4795ac6"
     words = ["splitbrain", "test", "--system", "/me/my store.py:Store", "--setting", "url=/a/b"]
     line = line_of(words, "splitbrain 0.2.0", files=["x.patch"])
     assert line == (
-        "splitbrain test --system 'my store.py:Store' --setting url=/a/b  # splitbrain 0.2.0; "
-        "takes the files x.patch, my store.py"
+        "splitbrain test --system 'my store.py:Store' --setting url=/a/b --made-by 0.2.0  "
+        "# takes the files x.patch, my store.py"
     )
 
 
@@ -136,9 +142,24 @@ def test_a_comment_that_a_shell_left_in_is_read() -> None:
         "file",
         "x.patch",
     ]
-    assert without_comment(commented) == (["sim", "--seed", "1"], "splitbrain 0.2.0, 4795ac6")
-    assert without_comment(["sim", "#", "mine"]) == (["sim"], None)
-    assert without_comment(["sim"]) == (["sim"], None)
+    assert without_maker(commented) == (["sim", "--seed", "1"], "splitbrain 0.2.0, 4795ac6")
+    assert without_maker(["sim", "#", "mine"]) == (["sim"], None)
+    assert without_maker(["sim"]) == (["sim"], None)
+
+
+def test_a_word_says_who_made_a_line() -> None:
+    for tool in (
+        "splitbrain 0.2.0, 4795ac6",
+        "splitbrain 0.2.0",
+        "splitbrain 1.0rc1, 4795ac6-dirty",
+    ):
+        words = ["sim", "--seed", "1", *maker_words(tool)]
+        assert without_maker(words) == (["sim", "--seed", "1"], tool)
+        # Another program takes no such word.
+        assert line_of(["pytest", "x.py"], tool) == f"pytest x.py  # {tool}"
+    for wrong in (["--made-by"], ["--made-by", "a version"], ["--made-by="]):
+        with pytest.raises(ValueError, match="--made-by cannot be"):
+            without_maker(["sim", *wrong])
 
 
 def test_versions_differ_as_far_as_both_are_known() -> None:

@@ -76,7 +76,7 @@ def touched(test: str) -> set[str]:
 LOOPS = {"reader": ("analyze", "analysis_process")}
 
 
-def test_there_are_the_ten_recipes() -> None:
+def test_there_are_the_eleven_recipes() -> None:
     assert list(RECIPES) == [
         *("fault kind", "workload", "model", "system under test", "option of `test`"),
         *(
@@ -85,6 +85,7 @@ def test_there_are_the_ten_recipes() -> None:
             "invariant",
             "planted bug",
             "column of the report's faults",
+            "export",
         ),
     ]
     assert sorted(RECIPES) == HELD

@@ -1,6 +1,8 @@
 """Words and exit codes of commands when a run or a judgement ends early."""
 
 import fcntl
+import hashlib
+import json
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,7 +13,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.cli import commands
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.cli.session import Session
-from splitbrain.harness.folder.results import Results
+from splitbrain.harness.folder.results import Results, keep_former
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.fake_spark import fake_spark
@@ -37,7 +39,72 @@ def test_a_run_that_is_judged_again_is_said_to_be(
     assert cli.run(["check", str(run), "--no-analyze"]) == 0
     assert "again" not in capsys.readouterr().err
     assert cli.run(["check", str(run), "--no-analyze"]) == 0
-    assert f"judging {run} again; its results and report are replaced" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"judging {run} again; its former results are kept in results-1.json" in said
+
+
+def test_judging_again_keeps_former_results_and_changes_nothing_of_the_evidence(run: Path) -> None:
+    folder = RunFolder(run)
+    evidence = _digests(run)
+    kept: list[bytes] = []
+    for count in range(1, 4):
+        assert cli.run(["check", str(run), "--no-analyze"]) == 0
+        found = _digests(run)
+        assert {name: found[name] for name in evidence} == evidence
+        # The page is left out in tests of the command line.
+        made = {"judging.lock", "junit.xml", "results.json", "summary.md"}
+        formers = {f"results-{number}.json" for number in range(1, count)}
+        assert found.keys() - evidence.keys() == made | formers
+        for number, content in enumerate(kept, start=1):
+            assert folder.former_results(number).read_bytes() == content
+        # As a later version would have judged it.
+        changed = json.loads(folder.results.read_bytes()) | {"problems": [f"judgement {count}"]}
+        folder.results.write_text(json.dumps(changed))
+        kept.append(folder.results.read_bytes())
+
+
+def test_a_changed_verdict_is_said_and_the_verdict_stands_last(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder(run)
+    assert cli.run(["check", str(run), "--no-analyze"]) == 0
+    changed = json.loads(folder.results.read_bytes()) | {"verdict": "invalid"}
+    folder.results.write_text(json.dumps(changed))
+    capsys.readouterr()
+    assert cli.run(["check", str(run), "--no-analyze"]) == 0
+    said = capsys.readouterr()
+    assert "the former verdict was INVALID, see results-1.json" in said.err
+    assert said.out.splitlines()[-1].startswith(" VALID ")
+
+
+def test_former_results_that_cannot_be_kept_cost_no_verdict(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise HarnessError("keep the former results", "results.json", "disk full", "Make room.")
+
+    monkeypatch.setattr(commands, "keep_former", refuse)
+    assert cli.run(["check", str(run), "--no-analyze"]) == 0
+    said = capsys.readouterr()
+    assert "The former results are not kept: " in said.err
+    assert said.out.splitlines()[-1].startswith(" VALID ")
+
+
+def test_results_of_a_judgement_that_was_kept_already_are_not_kept_twice(run: Path) -> None:
+    folder = RunFolder(run)
+    assert keep_former(folder) is None
+    folder.results.write_text("{}")
+    assert keep_former(folder) == folder.former_results(1)
+    assert keep_former(folder) == folder.former_results(1)
+    assert [path.name for path in run.glob(folder.formers)] == ["results-1.json"]
+
+
+def _digests(run: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in run.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_checking_again_gives_the_same_verdict(

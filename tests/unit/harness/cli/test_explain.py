@@ -86,6 +86,11 @@ def test_a_text_is_of_something_that_there_is() -> None:
     assert CATALOGUE.keys() == GROUPS.keys()
 
 
+@pytest.mark.parametrize("group", ["invariant", "fault"])
+def test_each_invariant_and_each_fault_has_a_picture(group: str) -> None:
+    assert [name for name, text in BY_NAME[group].items() if not text.breaks] == []
+
+
 @pytest.mark.parametrize(("group", "text"), EACH)
 def test_each_says_what_it_is_and_why_it_matters(group: str, text: Explanation) -> None:
     for sentence in (text.says, text.why, text.next_step):

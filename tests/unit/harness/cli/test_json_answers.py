@@ -69,7 +69,7 @@ def test_a_sweep_answers_with_its_failures_and_their_lines(told: Told, tmp_path:
     assert code == answered["exit_code"] == 1
     assert (answered["done"], answered["seeds"]) == (2, "2:4")
     first = answered["failures"][0]
-    assert first["reproduce"].startswith(f"splitbrain sim --seed 2 --bug {QUICK_BUG}  # splitbrain")
+    assert first["reproduce"].startswith(f"splitbrain sim --seed 2 --bug {QUICK_BUG} --made-by ")
     assert Path(first["folder"]).is_relative_to(tmp_path)
     assert "2 of 2 seeds failed" in words
     clean, answered, _ = told("sim", "--seed", "2")
@@ -98,7 +98,7 @@ def test_a_new_system_answers_with_its_files(told: Told) -> None:
     code, answered, words = told("new-system", "my-store")
     assert code == 0
     assert answered["system"] == "my_store.py:MyStore"
-    assert sorted(answered["files"]) == ["my_store.py", "pyproject.toml", "suite.toml"]
+    assert sorted(answered["files"]) == ["my_store.py", "pyproject.toml"]
     assert "systems check my_store.py:MyStore" in words
 
 

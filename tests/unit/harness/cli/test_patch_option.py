@@ -138,7 +138,7 @@ def test_what_makes_a_run_again_names_the_users_patches_alone() -> None:
     planted = AppliedPatch(name="ack-before-commit", digest="0", text="y", is_planted=True)
     plan = changed(plan_with(), patches=(own, planted))
     assert decode_plan(encode_plan(plan)) == plan
-    ends = " --patch 'my votes.patch'  # splitbrain 0.1.0; takes the file my votes.patch"
+    ends = " --patch 'my votes.patch' --made-by 0.1.0  # takes the file my votes.patch"
     assert reproduce_command(plan).endswith(ends)
     pinned = changed(plan, pinned=True, replay_of="runs/a")
     assert reproduce_command(pinned).endswith(ends)

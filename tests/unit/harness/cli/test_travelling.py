@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder.scenario_file import read_scenario
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.plan import decode_plan
+from splitbrain.history.reproduce_line import line_of, maker_words
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal
 from tests.unit.harness.small_worlds import QUICK_BUG
@@ -21,9 +23,7 @@ Told = Callable[..., tuple[int, str, str]]
 OTHER = "splitbrain 0.0.1, feedbee"
 DIFFERS = f"made by {OTHER}; this is {this_tool()}, with which it may come out otherwise"
 #: A line without a run folder, so without a folder of this machine.
-LINE = re.compile(
-    r"(?m)^(?: *|\w+:? +)(splitbrain (?:sim|test|replay --scenario) .*# splitbrain .*)$"
-)
+LINE = re.compile(r"(?m)^(?: *|\w+:? +)(splitbrain (?:sim|test|replay --scenario) .*--made-by .*)$")
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 def line_in(text: str) -> list[str]:
     """The words of the only line that reproduces a failure."""
     (line,) = set(LINE.findall(text))
-    assert line.endswith(f"  # {this_tool()}")
     words = shlex.split(line, comments=True)
+    assert words[-2:] == maker_words(this_tool())
     assert not any(word.startswith("/") for word in words)
-    return words[1:]
+    return words[1:-2]
 
 
 def latest(runs: Path, name: str) -> RunFolder:
@@ -133,6 +133,28 @@ def test_a_dry_run_shows_the_schedule_and_starts_nothing(told: Told, tmp_path: P
     assert sum(line.startswith("splitbrain kraft-register, seed ") for line in lines) == 2
     assert lines[-1] == "dry run: nothing was started."
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("made_by", [["--made-by", "0.0.1+feedbee"], ["--made-by=0.0.1+feedbee"]])
+def test_a_line_that_bash_has_read_tells_another_version(
+    made_by: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ("test", "--dry-run", "--seed", "1")
+    assert cli.run([*line, *made_by]) == 0
+    assert capsys.readouterr().err == f"{DIFFERS}\n"
+    # Before or behind whatever else the command takes.
+    assert cli.run(["test", *made_by, *line[1:]]) == 0
+    assert capsys.readouterr().err == f"{DIFFERS}\n"
+    read = subprocess.run(
+        ["bash", "-c", f"printf '%s\\n' {line_of(['splitbrain', *line], OTHER, ['x.patch'])}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert cli.run(read.stdout.splitlines()[1:]) == 0
+    assert capsys.readouterr().err == f"{DIFFERS}\n"
+    assert cli.run([*line, *maker_words(this_tool())]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_comment_that_the_shell_left_in_tells_another_version(

@@ -126,7 +126,7 @@ def test_where_lines_are_left_out_the_verdict_is_unknown_and_a_provisional_one_i
     assert leading_sentence(found).startswith(
         f"1 broken line or event was left out, so nothing is proven; what is left is {provisional}."
     )
-    assert " --skip-broken  # splitbrain " in found.reproduce
+    assert " --skip-broken --made-by " in found.reproduce
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_a_folder_without_a_plan_is_judged(tmp_path: Path) -> None:
     RunFolder(run).plan.unlink()
     found = judge_and_publish(run, analyze=False)
     assert verdicts(found)["linearizability"] is Verdict.VALID
-    again = f"splitbrain check {run.parent.name}/{run.name}  # splitbrain "
+    again = f"splitbrain check {run.parent.name}/{run.name} --made-by "
     assert found.reproduce.startswith(again)
 
 

@@ -36,8 +36,8 @@ def test_the_model_of_the_documentation_judges_in_the_workers(
     assert cli.run(["check", str(history), "--model", name, "--json"]) == code
     results = json.loads(capsys.readouterr().out)
     assert results["checkers"][0]["checker"] == f"linearizability:{name}"
-    assert " --model max_register.py:MaxRegister  # splitbrain " in results["reproduce"]
-    assert results["reproduce"].endswith("; takes the files h.jsonl, max_register.py")
+    assert " --model max_register.py:MaxRegister --made-by " in results["reproduce"]
+    assert results["reproduce"].endswith("  # takes the files h.jsonl, max_register.py")
     # A register that forgets nothing but the latest value would say the opposite.
     assert cli.run(["check", str(history), "--model", "register", "--json"]) == 1 - code
 

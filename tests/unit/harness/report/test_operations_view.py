@@ -18,10 +18,13 @@ from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_view import (
     OPERATIONS_MAX,
     ROWS_MAX,
-    VIEWS_MAX,
     OperationsView,
-    contradicting,
     operations_view,
+)
+from splitbrain.harness.report.violations import (
+    VIEWS_MAX,
+    ViolatedOperation,
+    show_violations,
 )
 from splitbrain.history.records import PairedOperation
 
@@ -111,9 +114,10 @@ def test_what_contradicts_stands_in_the_first_rows_and_in_the_table() -> None:
     view = shown([*operations, open_], [open_, operations[3]]).views[0]
     assert view.rows[:2] == ["process 8", "process 3"]
     assert view.end[view.index.index(40)] is None
-    assert contradicting(view) == [
-        ("read → 4", "process 3", "0.003000 s", "0.008000 s", 6),
-        ("write 7 ?", "process 8", "0.030000 s", "never answered", 40),
+    (told,) = show_violations([*operations, open_], [found([open_, operations[3]])])
+    assert told.operations == [
+        ViolatedOperation(40, "write 7 ?", "process 8", "0.030000 s", "never answered"),
+        ViolatedOperation(6, "read → 4", "process 3", "0.003000 s", "0.008000 s"),
     ]
 
 
@@ -131,12 +135,16 @@ def test_a_history_without_times_is_drawn_in_its_order() -> None:
     view = shown(operations, operations[:1]).views[0]
     assert not view.timed
     assert view.span == (0, 6)
-    assert contradicting(view)[0][2:4] == ("event 0", "event 3")
+    (told,) = show_violations(operations, [found(operations[:1])])
+    assert (told.operations[0].invoked, told.operations[0].answered) == ("event 0", "event 3")
 
 
 def test_further_violations_are_bounded() -> None:
     operations = [operation(2 * n, n, n) for n in range(9)]
-    assert len(shown(operations, *([one] for one in operations)).views) == VIEWS_MAX
+    cores = [[one] for one in operations]
+    assert len(shown(operations, *cores).views) == VIEWS_MAX
+    told = show_violations(operations, [found(*cores), found(*cores)])
+    assert [one.view for one in told] == [*range(VIEWS_MAX), *[None] * (len(told) - VIEWS_MAX)]
 
 
 def bare_history(path: Path, value: str, read: str) -> Path:

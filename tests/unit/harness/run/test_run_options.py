@@ -1,5 +1,6 @@
 """Options, and recorded runs turned into options again."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from splitbrain.harness.judge.reproduction import defaults_of
 from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
+from splitbrain.history.reproduce_line import maker_words
 from tests.unit.harness.run_fake import FakeRun, fault
 
 
@@ -160,13 +162,14 @@ def plan(tmp_path: Path, **options: Any) -> Plan:
 
 def test_a_plan_of_usual_choices_gives_a_short_command(tmp_path: Path) -> None:
     usual = plan(tmp_path)
+    maker = shlex.join(maker_words(this_tool()))
     assert reproduce_command(usual, defaults_of(usual)) == (
         "splitbrain test --system fake --workload register --nemesis none --nodes 3 "
-        f"--time-limit 1.2 --seed 1 --runtime fake  # {this_tool()}"
+        f"--time-limit 1.2 --seed 1 --runtime fake {maker}"
     )
     chosen = plan(tmp_path, concurrency=4, workload_options={"values": "unique"})
     assert reproduce_command(chosen, defaults_of(chosen)).endswith(
-        f" --runtime fake --concurrency 4 --workload-option values=unique  # {this_tool()}"
+        f" --runtime fake --concurrency 4 --workload-option values=unique {maker}"
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from splitbrain.harness.campaign.gate.lake_runs import runs_of_lake
+from splitbrain.harness.campaign.gate.lake_runs import read_lake
 from splitbrain.harness.campaign.suite.conclusion import prune
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import HistoryReader
@@ -23,6 +23,7 @@ from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.snapshot import read_snapshot
 from splitbrain.spark_analysis.lake.sources import find_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.lake.sweeps import ingest_sweeps
 from splitbrain.spark_analysis.schemas import LAKE_TABLES, SCHEMA_METADATA_KEY
 from tests.lake_runs import (
     all_tables,
@@ -34,6 +35,7 @@ from tests.lake_runs import (
     the_run,
     write_results,
 )
+from tests.unit.harness.campaign.sweep.test_sweep import order, swept
 
 
 def test_a_run_tells_of_its_elections_and_how_to_run_it_again(
@@ -48,7 +50,7 @@ def test_a_run_tells_of_its_elections_and_how_to_run_it_again(
         for row in rows_of(store, "runs")
     }
     assert figures == {0: (4, 812.0, line), 1: (None, None, None)}
-    gated = {run.seed: run for run in runs_of_lake(store.uri)}
+    gated = {run.seed: run for run in read_lake(store.uri).runs}
     assert (gated[0].elections, gated[0].longest_unavailability_ms) == (4, 812)
     assert gated[0].reproduce == line
     assert gated[1].elections is None
@@ -93,6 +95,10 @@ def test_every_table_is_written_as_declared(tmp_path: Path, store: LocalStore) -
     ingest_runs(store, [make_run(tmp_path / "run")])
     files = {live.file.table: live.file for live in read_snapshot(store).files()}
     assert files.keys() == all_tables()
+    (tmp_path / "sweep").mkdir()
+    assert swept(order(3, output=tmp_path / "sweep"))[0] == 0
+    ingest_sweeps(store, [tmp_path / "sweep"])
+    files = {live.file.table: live.file for live in read_snapshot(store).files()}
     for table in LAKE_TABLES:
         with store.reading(files[table.name].name) as path:
             schema = pq.read_schema(path)
@@ -286,6 +292,7 @@ import resource, sys
 from pathlib import Path
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.lake.sweeps import ingest_sweeps
 
 ingest_runs(LocalStore(Path(sys.argv[2])), [Path(sys.argv[1])], batch_rows=5_000)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

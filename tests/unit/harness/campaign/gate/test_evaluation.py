@@ -20,8 +20,9 @@ from splitbrain.harness.campaign.gate.evaluation import (
 )
 from splitbrain.harness.campaign.gate.expressions import parse_subject
 from splitbrain.harness.campaign.gate.failures import Failures, find_failures
-from splitbrain.harness.campaign.gate.gated_run import GatedRun, Selection
+from splitbrain.harness.campaign.gate.gated_run import GatedRun
 from splitbrain.harness.campaign.gate.policy import Policy, Quarantine
+from splitbrain.harness.campaign.gate.selection import Selection
 from splitbrain.harness.campaign.gate.verdict_figures import measure_verdicts
 from tests.unit.harness.campaign.gate.gate_runs import (
     LOST_NONE,
@@ -127,7 +128,7 @@ def test_the_verdict_follows_the_worst(
 ) -> None:
     met = judge(policy(tmp_path, "runs_valid >= 1"), {RUNS: Measured(1.0)})
     judged = [msgspec.structs.replace(met, state=state) for state in states]
-    assert verdict_of(judged, runs=runs, valid_runs=valid, harness_failed=failed) == verdict
+    assert verdict_of(judged, tried=runs, proven=valid, harness_failed=failed) == verdict
 
 
 TODAY = dt.date(2026, 11, 21)

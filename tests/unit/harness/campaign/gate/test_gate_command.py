@@ -3,65 +3,15 @@
 import datetime as dt
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from splitbrain.checker.fingerprints import fingerprint_of
 from splitbrain.harness.campaign.gate import gating
-from splitbrain.harness.campaign.suite.ledger import (
-    Ledger,
-    Line,
-    NightBegan,
-    NightEnded,
-    PlannedCell,
-)
-from splitbrain.harness.cli.main import run as splitbrain
+from splitbrain.harness.campaign.gate.gating import FIRST
 from splitbrain.history import spark_extra
-from tests.unit.harness.campaign.gate.gate_runs import VALID, policy, stale_read, write_run
-from tests.unit.harness.campaign.suite.ended_runs import ended_run
-
-_FOUND = fingerprint_of(stale_read())
-assert _FOUND is not None
-STALE_READ = _FOUND.text
-TODAY = dt.datetime.now(dt.UTC).date()
-
-
-class Place:
-    """A folder with runs and a policy."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root, self.capsys = root, capsys
-        self.policy = root / "gate.toml"
-        self.demand("violations == 0", "runs_valid >= 1")
-
-    def demand(self, *thresholds: str, more: str = "") -> None:
-        policy(self.root, *thresholds, more=more)
-
-    def quarantine(self, until: dt.date, fingerprint: str = STALE_READ) -> str:
-        return (
-            f'[[quarantine]]\nfingerprint = "{fingerprint}"\nuntil = {until}\n'
-            'reason = "known since issue 7"\n'
-        )
-
-    def runs(self, *names: str) -> str:
-        """A folder of runs; those whose name begins with bad have a stale read."""
-        top = self.root / f"runs-{'-'.join(names)}"
-        for number, name in enumerate(names, start=1):
-            result = stale_read(number) if name.startswith("bad") else VALID
-            write_run(top / "kraft" / name, result, seed=number)
-        return str(top)
-
-    def gate(self, *words: str) -> tuple[int, str]:
-        """Exit code and everything that was printed."""
-        code = splitbrain(["gate", "--policy", str(self.policy), *words])
-        out, err = self.capsys.readouterr()
-        return code, out + err
-
-
-@pytest.fixture
-def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, capsys)
+from tests.unit.harness.campaign.gate.gate_place import STALE_READ, TODAY, Place
+from tests.unit.harness.campaign.gate.gate_runs import VALID, write_run
+from tests.unit.harness.report.test_sarif import assert_sarif
 
 
 def test_correct_runs_are_green_without_spark(
@@ -168,6 +118,28 @@ def test_what_was_not_compared_is_not_called_met(place: Place) -> None:
     assert "All 2 thresholds are met by 1 run." in text
 
 
+def test_the_last_gate_is_the_baseline_and_a_first_one_says_that_it_has_none(place: Place) -> None:
+    place.demand("violations == 0", "failures_new == 0", "runs_valid >= 1")
+    out = place.root / "out"
+
+    def gated(runs: str) -> tuple[int, str]:
+        return place.gate(runs, "--baseline", "last", "--output", str(out))
+
+    good = place.runs("good")
+    # The second time the answer in the folder is about these very runs.
+    for _ in range(2):
+        code, text = gated(good)
+        assert code == 0
+        assert FIRST in text
+    code, text = gated(place.runs("good", "bad"))
+    assert code == 1
+    assert "failures_new == 0  Violated" in text
+    assert FIRST not in text
+    # Found red before: known, and still red by itself.
+    _, text = gated(place.runs("bad", "fine"))
+    assert "failures_new == 0  Met" in text
+
+
 def test_a_baseline_may_stand_in_git(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = place.runs("good")
     out = place.root / "kept"
@@ -196,6 +168,10 @@ def test_all_files_are_written_and_say_the_same(place: Place) -> None:
     assert record["failures"][0]["fingerprint"] == STALE_READ
     assert "RED" in (out / "gate.md").read_text()
     assert "<testsuites" in (out / "gate.xml").read_text()
+    sarif = assert_sarif(json.loads((out / "gate.sarif").read_bytes()))
+    (result,) = sarif["results"]
+    assert result["partialFingerprints"]["splitbrainFingerprint/v2"] == STALE_READ
+    assert sarif["automationDetails"]["id"] == f"splitbrain/gate/{record['tier']}/"
 
 
 def test_json_on_the_terminal_is_one_object(place: Place) -> None:
@@ -226,114 +202,6 @@ def test_a_figure_of_spark_that_is_not_installed_is_unknown(
     assert spark_extra.COMMAND in text
     # A violation convicts without it.
     assert place.gate(place.runs("bad"))[0] == 1
-
-
-def ledger_of(place: Place, *lines: Line) -> Ledger:
-    ledger = Ledger(place.root / "ledger.jsonl")
-    for line in lines:
-        ledger.append(line)
-    return ledger
-
-
-def began(night: str = "n2", *cells: PlannedCell) -> NightBegan:
-    return NightBegan(suite="s", night=night, night_seed=1, digest="d", at="now", cells=cells)
-
-
-def test_a_ledger_stands_for_its_last_night_and_canaries_count_apart(place: Place) -> None:
-    lost = {"verdict": "invalid", "violated": ("set-full",)}
-    ledger = ledger_of(
-        place,
-        began("n1"),
-        ended_run(1, night="n1", sentence="Lost.", **lost),
-        ended_run(2, night="n1", expect="invalid", **lost),
-        NightEnded(suite="s", night="n1", at="now", reason="done"),
-        began(),
-        ended_run(1),
-        ended_run(2, expect="invalid", **lost),
-        NightEnded(suite="s", night="n2", at="now", reason="done"),
-    )
-    place.demand("violations == 0", "canaries_missed == 0", "runs_valid == 1")
-    assert place.gate(str(ledger.path))[0] == 0
-    code, text = place.gate(f"{ledger.path}@n1")
-    assert code == 1
-    assert "set-full, undescribed" in text
-    code, text = place.gate(f"{ledger.path}@n3")
-    assert code == 64
-    assert "has no night 'n3'" in text
-    ledger.append(ended_run(3, expect="invalid", as_expected=False))
-    assert "canaries_missed == 0 is violated" in place.gate(str(ledger.path))[1]
-    place.demand("violations == 0")
-    code, text = place.gate(str(ledger.path))
-    assert code == 1, "a night that misses a planted bug is void whatever the policy says"
-    assert "(implied)" in text
-
-
-def test_a_canary_is_missed_only_where_too_few_of_its_cell_were_found(place: Place) -> None:
-    place.demand("violations == 0")
-    for night, at_least, expected in (("n1", 1, 0), ("n2", 2, 1)):
-        planted = {"night": night, "expect": "invalid"}
-        ledger = ledger_of(
-            place,
-            began(night, PlannedCell("m", "c", 2, "invalid", at_least)),
-            ended_run(1, night=night, cell="correct"),
-            ended_run(2, **planted, verdict="invalid", violated=("set-full",)),
-            ended_run(3, **planted, as_expected=False),
-        )
-        out = place.root / night
-        code, text = place.gate(str(ledger.path), "--output", str(out))
-        assert code == expected, text
-        said = (out / "gate.md").read_text()
-        assert ("expected violation missed" in said) == bool(expected)
-        assert ("expected violation not shown" in said) == (not expected)
-        assert "expected violation found" in said
-    assert "RED  canaries_missed == 0 is violated" in text
-
-
-def test_what_a_void_night_lacks_is_told_before_other_thresholds(place: Place) -> None:
-    missed = ended_run(2, expect="invalid", as_expected=False)
-    ledger = ledger_of(place, began(), ended_run(1), missed)
-    place.demand("runs_valid >= 2")
-    sentence = "RED  canaries_missed == 0 is violated: 1 (runs: 1); 1 threshold more."
-    assert sentence in place.gate(str(ledger.path))[1]
-
-
-def test_a_ledger_run_whose_folder_is_there_is_read_from_it_and_counts_once(place: Place) -> None:
-    runs = place.runs("bad")
-    folder = str(Path(runs) / "kraft" / "bad")
-    line = ended_run(1, verdict="invalid", violated=("x",), run_folder=folder)
-    ledger = ledger_of(place, began(), line)
-    code, text = place.gate(str(ledger.path), runs)
-    assert code == 1
-    assert STALE_READ in text
-    assert "violations == 0  Violated: 1 (runs: 1)" in text
-
-
-def test_a_lake_says_what_its_runs_folders_say(place: Place) -> None:
-    runs = place.runs("good", "fine", "bad")
-    lake = str(place.root / "lake")
-    assert splitbrain(["ingest", runs, "--lake", lake]) == 0
-    place.capsys.readouterr()
-    place.demand("violations == 0", "runs_valid >= 2", "lost_commits == 0")
-    told = [json.loads(place.gate(source, "--json")[1]) for source in (runs, lake)]
-    by_folder, by_lake = told
-    assert by_lake["exit_code"] == by_folder["exit_code"] == 1
-    assert by_lake["thresholds"] == by_folder["thresholds"]
-    for failure in (by_folder["failures"][0], by_lake["failures"][0]):
-        assert failure["fingerprint"] == STALE_READ
-        assert "--seed 3" in failure["cases"][0]["reproduce"]
-    place.demand("unavailability_max_ms < 1000", "elections < 1000")
-    by_folder, by_lake = (json.loads(place.gate(one, "--json")[1]) for one in (runs, lake))
-    assert by_lake["thresholds"] == by_folder["thresholds"]
-    assert by_lake["exit_code"] == 1, "the implied threshold on violations"
-    assert "no run tells" not in json.dumps(by_lake)
-
-
-def test_a_lake_below_the_runs_is_no_run_and_a_baseline_may_be_one(place: Place) -> None:
-    runs = place.runs("good", "bad")
-    lake = f"{runs}/lake"
-    assert splitbrain(["ingest", runs, "--lake", lake]) == 0
-    place.demand("runs == 2", "violations <= 1", "failures_new == 0")
-    assert place.gate(runs, "--baseline", lake)[0] == 0
 
 
 def test_the_self_test_looks_at_the_policy_alone(place: Place) -> None:

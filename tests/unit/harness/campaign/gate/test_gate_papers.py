@@ -1,11 +1,14 @@
 """Papers of the gate: its self-test, the page of figures, the CI templates."""
 
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from cyclopts.exceptions import UnknownOptionError
 
 from splitbrain.contracts.figure import Measured
 from splitbrain.harness.campaign.gate import evaluation, self_test
@@ -100,17 +103,24 @@ def test_the_example_of_the_page_is_a_policy_that_can_fail(tmp_path: Path) -> No
 
 CI = ROOT / "docs" / "ci"
 TEMPLATES = ("github-actions.yml", "gitlab-ci.yml", "Jenkinsfile")
+#: Other files of the folder, each with the test that reads it.
+OTHERS = {"grafana-dashboard.json": "tests/unit/harness/campaign/nightly/test_metrics.py"}
+#: Files of the repository that a template is put into, with ours of the kind.
+USERS_FILES = {"gate.toml": "gate.toml", "nightly.toml": "bench/nights/nightly.toml"}
 #: Schemas that the linter brings along, so that no network is asked.
 SCHEMAS = {
     "github-actions.yml": ("vendor.github-workflows",),
     "gitlab-ci.yml": ("vendor.gitlab-ci", "--data-transform", "gitlab-ci"),
 }
-COMMAND = re.compile(r"\.venv/bin/splitbrain (?P<words>[^|;\n']+)")
+COMMAND = re.compile(r"(?<![\w./-])splitbrain (?P<words>[a-z]+ [^|;\n']*-[^|;\n']+)")
+INSTALL = re.compile(r'pip install "splitbrain(?:\[([a-z,]+)\])?\$SPLITBRAIN_VERSION"')
+VERSION = re.compile(r"""SPLITBRAIN_VERSION(?::| =) ["']==([\d.]+)["']""")
 
 
 def commands(name: str) -> list[list[str]]:
-    text = (CI / name).read_text()
-    return [match["words"].split() for match in COMMAND.finditer(text)]
+    lines = (CI / name).read_text().splitlines()
+    text = "\n".join(line for line in lines if not line.lstrip().startswith(("#", "//")))
+    return [shlex.split(match["words"]) for match in COMMAND.finditer(text)]
 
 
 def lint(path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -119,7 +129,8 @@ def lint(path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_every_template_is_checked() -> None:
-    assert sorted(path.name for path in CI.iterdir()) == sorted(TEMPLATES)
+    assert sorted(path.name for path in CI.iterdir()) == sorted([*TEMPLATES, *OTHERS])
+    assert all((ROOT / test).is_file() for test in OTHERS.values())
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -138,22 +149,50 @@ def test_the_linter_sees_a_wrong_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_calls_commands_and_options_that_exist(name: str) -> None:
     found = commands(name)
-    assert {words[0] for words in found} == {"gate", "test", "sim", "suite"}
+    assert {words[0] for words in found} == {"gate", "test", "sim", "nightly"}
     read = read_policy(ROOT / "gate.toml")
     for words in found:
-        known = {flag for argument in app[words[0]].assemble_argument_collection()
-                 for flag in argument.names}  # fmt: skip
-        for word in words:
-            assert not word.startswith("--") or word in known, word
+        # Options and their values are read, and nothing is run.
+        given = ["3" if word == "$seed" else word for word in words]
+        app.parse_args(given, exit_on_error=False, print_error=False)
         if "--tier" in words:
             assert read.tier(words[words.index("--tier") + 1])
         for word in words:
             if word.endswith(".toml"):
-                assert (ROOT / word).is_file()
+                assert (ROOT / USERS_FILES[word]).is_file()
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_installs_this_version_with_what_its_commands_need(name: str) -> None:
+    text = (CI / name).read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert VERSION.findall(text) == [project["version"]]
+    extras = [set(filter(None, match.split(","))) for match in INSTALL.findall(text)]
+    assert extras
+    assert all(extra <= project["optional-dependencies"].keys() for extra in extras)
+    # A night's lake needs it.
+    assert "spark" in extras[-1]
+    assert ".venv" not in text
+    assert "make " not in text
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_keeps_what_the_next_night_compares_with(name: str) -> None:
+    text = (CI / name).read_text()
+    assert all(text.count(f"runs/{kept}") >= 2 for kept in ("nightly", "lake", "ledger.jsonl")) or (
+        "cache:" in text
+    )
+    assert "webhook_env" in text or "nightly.toml names" in text
+
+
+def test_a_wrong_option_in_a_template_is_seen() -> None:
+    with pytest.raises(UnknownOptionError):
+        app.parse_args(["nightly", "n.toml", "--budget", "5h"], exit_on_error=False,
+                       print_error=False)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_publishes_junit_and_proves_the_policy_first(name: str) -> None:
     text = (CI / name).read_text()
     assert text.index("--self-test") < text.index("--tier")
-    assert ("gate/gate.xml" in text) or ("gate/gate.md" in text)
+    assert ("gate/gate.xml" in text) or ("gate/gate.sarif" in text)

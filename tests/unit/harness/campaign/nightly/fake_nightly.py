@@ -4,12 +4,15 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from splitbrain.harness.campaign.nightly.command import NightlyOptions, run_nightly
+from splitbrain.harness.campaign.nightly.steps import Steps
+from splitbrain.harness.cli.main import run as splitbrain
 from tests.unit.harness.campaign.suite.fake_nights import FAKE_TOOL, ROOT, Suites, does
 
 FAKE_STEPS = str(Path(__file__).with_name("fake_steps.py"))
@@ -19,6 +22,13 @@ from pathlib import Path
 from tests.unit.harness.campaign.nightly.fake_nightly import Nightly
 sys.exit(Nightly(Path(sys.argv[1])).run())
 """
+
+
+def gate_in_process(
+    _: Steps, arguments: Sequence[str], _timeout_s: float
+) -> tuple[int, str | None]:
+    """Stand in for the commands of a night's steps: the gate alone is real, and starts nothing."""
+    return (splitbrain([*arguments]) if arguments[0] == "gate" else 0), None
 
 
 class Nightly:
@@ -80,3 +90,7 @@ class Nightly:
 
     def folders(self) -> list[Path]:
         return sorted((self.folder / "nightly" / "unit").glob("*/"))
+
+    def gates(self) -> list[Path]:
+        """Answers of the gate, the oldest night's first."""
+        return [folder / "gate.json" for folder in self.folders()]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 from collections.abc import Iterator
 from functools import partial
@@ -25,6 +26,7 @@ from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.worker_process import resolve
+from splitbrain.history.reproduce_line import maker_words
 from tests.unit.harness.campaign.sweep.tried_seeds import tried
 
 
@@ -192,7 +194,7 @@ def test_a_failing_sweep_tells_seed_finder_sentence_and_replay() -> None:
     assert code == 1
     assert "FAILED seed 4, INV-01: Two leaders." in said
     assert "splitbrain replay /runs/4" in said
-    assert f"splitbrain sim --seed 7 --bug some-bug  # {this_tool()}" in said
+    assert f"splitbrain sim --seed 7 --bug some-bug {shlex.join(maker_words(this_tool()))}" in said
     assert said.splitlines()[-1] == " FAILED  2 of 9 seeds failed."
     assert re.search(r"INV-01 +2 of 2", said)
 
@@ -207,7 +209,7 @@ def test_failures_that_say_the_same_are_one_in_the_summary() -> None:
     assert "    seeds 2, 10, 11, 12, 13, 14, 15, 16 and 13 more\n" in summary
     assert "  FAILED seed 4, INV-01: n2 forgot 4 votes" in summary
     assert "20 failures without a run folder (--keep), the first of them:\n" in summary
-    assert "    splitbrain sim --seed 10  # splitbrain " in summary
+    assert "    splitbrain sim --seed 10 --made-by " in summary
     live = said[: said.index("Summary")]
     assert live.count("FAILED") == 4
     assert "further failures like this one (INV-01) are only counted" in live
@@ -279,7 +281,7 @@ def test_ctrl_c_sums_up_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(SweepDisplay, "took", interrupt)
     code, said = swept(order(10_000_000, {7: "fails"}, keep=0))
     assert code == 1, "what has failed has failed"
-    assert "splitbrain sim --seed 7  # splitbrain " in said
+    assert "splitbrain sim --seed 7 --made-by " in said
     code, said = swept(order(10_000_000))
     assert code == 2
     assert "INTERRUPTED" in said.splitlines()[-1]

@@ -1,6 +1,7 @@
 """Files of a sweep: a clean one leaves them too, and a failed one what its CI server shows."""
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,12 @@ import pytest
 
 from splitbrain.harness.campaign.sweep import sweep_output
 from splitbrain.harness.cli.main import run
+from splitbrain.harness.folder.results import Results
 from splitbrain.harness.folder.tool_version import this_tool
+from splitbrain.history.reproduce_line import maker_words
 from tests.unit.harness.campaign.sweep.test_sweep import order, swept
+from tests.unit.harness.report.test_sarif import assert_sarif
+from tests.unit.harness.small_results import results_with
 
 
 @pytest.fixture
@@ -18,9 +23,10 @@ def judged_folders(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Folders that were judged; none of them is there."""
     folders: list[Path] = []
 
-    def judge(root: Path, *, analyze: bool) -> None:
+    def judge(root: Path, *, analyze: bool) -> Results:
         assert not analyze
         folders.append(root)
+        return results_with()
 
     monkeypatch.setattr(sweep_output, "judge_and_publish", judge)
     return folders
@@ -50,6 +56,9 @@ def test_a_clean_sweep_leaves_its_files(tmp_path: Path, judged_folders: list[Pat
     assert "50 of 50" in said
     assert "50 of 50" in summary
     assert judged_folders == []
+    sarif = assert_sarif(json.loads((tmp_path / "results.sarif").read_bytes()))
+    # An upload of it closes the alerts of sweeps before.
+    assert (sarif["results"], sarif["automationDetails"]["id"]) == ([], "splitbrain/sweep/kraft/")
 
 
 def test_each_kind_of_failure_is_a_case_with_the_lines_that_make_it_again(
@@ -67,11 +76,19 @@ def test_each_kind_of_failure_is_a_case_with_the_lines_that_make_it_again(
     assert failure.get("message") == "Two leaders."
     assert failure.text is not None
     assert failure.text.startswith("Seeds 2, 7\n")
-    assert f"splitbrain sim --seed 7 --bug some-bug  # {this_tool()}" in failure.text
+    assert (
+        f"splitbrain sim --seed 7 --bug some-bug {shlex.join(maker_words(this_tool()))}"
+        in failure.text
+    )
     assert "FAILED" in summary.splitlines()[0]
     # A failure that was kept has its report.
     assert judged_folders == [Path("/runs/2"), Path("/runs/4")]
     assert said.index("judging the failures") < said.index("Summary")
+    sarif = assert_sarif(json.loads((tmp_path / "results.sarif").read_bytes()))
+    # Two kinds of one invariant: one rule, a result for each.
+    assert [rule["id"] for rule in sarif["tool"]["driver"]["rules"]] == ["INV-01"]
+    assert [result["occurrenceCount"] for result in sarif["results"]] == [2, 1]
+    assert "splitbrain sim --seed 2 --bug some-bug" in sarif["results"][0]["message"]["text"]
 
 
 @pytest.mark.parametrize(

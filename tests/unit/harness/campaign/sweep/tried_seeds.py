@@ -3,8 +3,18 @@
 import os
 import time
 
+from splitbrain.checker.fingerprints import Fingerprint
 from splitbrain.harness.campaign.sweep.trial import Purpose, SeedResult
 from splitbrain.harness.folder.coverage_cells import CoverageCell
+from splitbrain.history.seed_records import Found
+
+#: As the judgement of a world tells a violated invariant.
+FOUND = Found(
+    checker="invariants",
+    reason="INV-01 was violated: two leaders.",
+    fingerprint=Fingerprint("invariants", "INV-01", "").text,
+    violation={"kind": "INV-01", "sentence": "INV-01 was violated: two leaders."},
+)
 
 
 def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:
@@ -28,6 +38,7 @@ def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:
         workload="register",
         coverage=(CoverageCell("kill", "leader", "settled", "register", 2, 1),),
         failed_by=("INV-01",) if how in ("fails", "strays") else (),
+        found=(FOUND,) if how in ("fails", "strays") else (),
         sentence=f"n2 forgot {seed} votes." if how == "strays" else "Two leaders.",
         unknown={"lost-commits": "No logs."} if how == "puzzles" else {},
         figures={"commits": 2, "highest_epoch": seed},

@@ -26,14 +26,14 @@ def failure(state: str = "new", **fields: Any) -> Failure:
         "checker": "linearizability:cas-register",
         "kind": "not-linearizable",
         "shape": "read:ok, write:ok; a^b b<a",
-        "planted": False,
+        "expected": False,
         "runs_since": int(state != "resolved"),
         "runs_before": int(state != "new"),
         "first_at": NIGHT,
         "last_at": NIGHT,
         "example": "20261101T220000Z-5.0123456789",
         "sentence": "Stale read. n1 acknowledged write 4 to r0-5 at 12.240 s.",
-        "reproduce": "splitbrain test --seed 5  # splitbrain 0.1.0, 4795ac6",
+        "reproduce": "splitbrain test --seed 5 --made-by 0.1.0+4795ac6",
     }
     return Failure(state=state, **given | fields)
 
@@ -68,7 +68,7 @@ def findings(*failures: Failure, step: float = 40.0) -> Findings:
         "system": "kraft",
         "version": "1",
         "workload": "register",
-        "planted": False,
+        "expected": False,
         "runs": 9,
         "valid": 7,
         "invalid": 1,

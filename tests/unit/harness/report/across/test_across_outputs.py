@@ -24,12 +24,12 @@ def test_what_is_new_comes_first_and_is_counted() -> None:
         assert text.index("1 trend change for the worse") < text.index("Trends")
 
 
-def test_planted_bugs_and_better_trends_are_no_news() -> None:
-    planted = failure("new", planted=True)
+def test_expected_violations_and_better_trends_are_no_news() -> None:
+    expected = failure("new", expected=True)
     quiet = "no trend became worse."
     assert headline(findings(step=0.0)) == f"No new failure, and {quiet}"
     assert (
-        headline(findings(planted, step=0.0)) == f"No new failure but of planted bugs, and {quiet}"
+        headline(findings(expected, step=0.0)) == f"No new failure but expected ones, and {quiet}"
     )
 
 
@@ -100,13 +100,13 @@ def test_a_missing_chart_library_is_said_and_the_plots_stand_still(tmp_path: Pat
 
 
 def test_the_matrix_says_in_words_what_its_colours_say() -> None:
-    planted = [msgspec.structs.replace(cell, planted=True) for cell in findings().matrix.rows[:1]]
+    expected = [msgspec.structs.replace(cell, expected=True) for cell in findings().matrix.rows[:1]]
     fine = msgspec.structs.replace(
         findings().matrix.rows[0], workload="bank", fault="none", invalid=0, vacuous=0
     )
-    matrix = matrix_of([*planted, fine, *findings().matrix.rows])
+    matrix = matrix_of([*expected, fine, *findings().matrix.rows])
     assert matrix.faults == ["none", HOSTILE, "kill", "pause"]
-    assert [(row.workload, row.planted) for row in matrix.rows] == [
+    assert [(row.workload, row.expected) for row in matrix.rows] == [
         ("register", False),
         ("bank", False),
         ("register", True),
@@ -115,7 +115,7 @@ def test_the_matrix_says_in_words_what_its_colours_say() -> None:
     assert kill is not None
     assert (kill.worst, kill.counts) == ("invalid", ["1 invalid", "1 vacuous", "7 valid"])
     assert matrix.rows[0].cells[0] is None
-    assert [cell.planted for cell in worst_first([*planted, fine])] == [False, True]
+    assert [cell.expected for cell in worst_first([*expected, fine])] == [False, True]
 
 
 def test_the_matrix_has_a_width_and_says_so() -> None:
