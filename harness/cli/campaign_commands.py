@@ -36,7 +36,6 @@ from splitbrain.harness.cli.record_options import (
     with_records,
 )
 from splitbrain.harness.console.standard_streams import output as standard_output
-from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.history.spark_extra import require_spark
 
 
@@ -351,8 +350,8 @@ def explain_command(
 @command(
     "completion",
     SETUP,
-    "completion bash > ~/.local/share/bash-completion/completions/splitbrain",
-    "completion zsh --install",
+    "completion bash --install",
+    "completion zsh",
 )
 def completion_command(
     shell: Literal["bash", "zsh", "fish"],
@@ -369,6 +368,8 @@ def completion_command(
     if not install:
         print(app.generate_completion(prog_name="splitbrain", shell=shell), end="")
         return 0
+    from splitbrain.harness.folder.refusals import tell_refusal
+
     with tell_refusal("install the completion", f"for {shell}", "Print it, and save it yourself."):
         place = app.install_completion(shell=shell)
     print(f"{place} has it; a new {shell} loads it.")

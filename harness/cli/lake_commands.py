@@ -118,5 +118,6 @@ def ingest_command(
 
     folders = () if folder is None else (folder, *more)
     if not (folders or compact or clean):
-        raise UsageError("no folder is named", "Name a run folder, or a folder with runs below it")
+        next_step = "Name a run folder, or a folder with runs or sweeps below it"
+        raise UsageError("no folder is named", next_step)
     return ingest(LakeWork(folders, lake, compact=compact, clean=clean), console)

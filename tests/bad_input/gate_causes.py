@@ -79,8 +79,8 @@ policy-no-tier | a tier that the policy does not have | gate --policy gate.toml 
 gate-no-runs-named | a gate without runs | gate --policy gate.toml
   no runs are named. Name run folders, a folder of them, or a ledger
 gate-runs-missing | runs that are not there | gate --policy gate.toml rusn
-  there are no runs at rusn. Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a
-  lake
+  there are no runs at rusn. Name a run folder, a folder of them such as runs/, a ledger.jsonl, a
+  lake, or what `splitbrain sim --output` left
 gate-baseline-missing | a baseline that is not there
   $ gate --policy gate.toml runs --baseline before.json
   there is no baseline before.json. Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one

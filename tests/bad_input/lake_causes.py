@@ -24,14 +24,14 @@ LAKES = Chapter(
     causes(
         r"""
 ingest-nothing | no folder | ingest
-  no folder is named. Name a run folder, or a folder with runs below it
+  no folder is named. Name a run folder, or a folder with runs or sweeps below it
 ingest-missing | a folder that is not there | ingest runs | process
-  runs is not there. Name a run folder, or a folder with runs below it
+  runs is not there. Name a run folder, or a folder with runs or sweeps below it
 ingest-file | a file for a folder of runs | ingest file
-  file is a file. Name a run folder, or a folder with runs below it
+  file is a file. Name a run folder, or a folder with runs or sweeps below it
 ingest-empty | a folder without a run | ingest .
   there is no run in .: no folder with a plan.json or a history.jsonl. Name a run folder, or a
-  folder with runs below it
+  folder with runs or sweeps below it
 lake-is-file | a file for a lake | ingest runs --lake lake
   the lake lake is a file. Name a folder, or one to be made
 analyze-lake-is-file | a file for a lake, after an analysis | analyze runs/test/one --lake lake

@@ -30,8 +30,10 @@ def morning(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return nightly.folders()[-1] / "index.html"
 
 
-def opened(browser: Browser, page: Path, **view: bool | int) -> Visit:
-    found = visit(browser, page, charts=0, **view)
+def opened(
+    browser: Browser, page: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True
+) -> Visit:
+    found = visit(browser, page, charts=0, width=width, dark=dark, scripts=scripts)
     assert found.complaints == []
     return found
 

@@ -31,7 +31,6 @@ from splitbrain.harness.campaign.gate.sentences import (
     HEADLINES,
     failure_state,
     failure_title,
-    share_text,
     threshold_sentence,
     value_text,
 )
@@ -92,7 +91,7 @@ class Change(msgspec.Struct, frozen=True):
     name: str
     before: str
     now: str
-    #: ``+12.5 %``, for the worse where it is above zero; empty where neither way is better.
+    #: ``12.5% worse``; empty where neither way is better.
     change: str
     worse: bool
 
@@ -221,7 +220,9 @@ def _changes(last: GateRecord, gate: GateRecord) -> Iterator[Change]:
             continue
         worse = change_for_the_worse(figure, now, before.value)
         is_judged = figure.better != "neither"
-        share = share_text(worse) if is_judged and before.value else ""
+        how = "" if not is_judged else "worse" if worse > 0 else "better"
+        # From zero there is no share.
+        share = f"{abs(worse):,.1%} {how}" if how and before.value else how
         yield Change(subject, then_text, now_text, share, worse=is_judged and worse > 0)
 
 

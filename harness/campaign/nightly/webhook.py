@@ -30,7 +30,7 @@ def problem_of_webhook(variable: str | None) -> str | None:
     """Return a sentence on why nobody would be told; None: all is well, or nobody is to be."""
     if variable is None:
         return None
-    if not (address := os.environ.get(variable)):
+    if not (address := _address(variable)):
         return f"{variable} is not set: nobody will be told if the night is not green."
     if problem := problem_of_address(address):
         return f"The value of {variable} {problem}: nobody can be told."
@@ -49,10 +49,15 @@ def tell_webhook(
     if problem := problem_of_webhook(variable):
         return problem
     try:
-        post_json(os.environ[variable], msgspec.json.encode(message), patience=patience)
+        post_json(_address(variable), msgspec.json.encode(message), patience=patience)
     except PostFailedError as error:
         return f"The webhook of {variable} was not told: {error}."
     return f"The webhook of {variable} was told."
+
+
+def _address(variable: str) -> str:
+    """Return the address; a secret that was pasted often ends with a line feed."""
+    return os.environ.get(variable, "").strip()
 
 
 def webhook_message(

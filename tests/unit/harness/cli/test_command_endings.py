@@ -52,7 +52,7 @@ def test_judging_again_keeps_former_results_and_changes_nothing_of_the_evidence(
         found = _digests(run)
         assert {name: found[name] for name in evidence} == evidence
         # The page is left out in tests of the command line.
-        made = {"judging.lock", "junit.xml", "results.json", "summary.md"}
+        made = {"judging.lock", "junit.xml", "results.json", "results.sarif", "summary.md"}
         formers = {f"results-{number}.json" for number in range(1, count)}
         assert found.keys() - evidence.keys() == made | formers
         for number, content in enumerate(kept, start=1):

@@ -36,7 +36,8 @@ def told(
 @pytest.mark.parametrize("command", [name for name in app if not name.startswith("-")])
 def test_every_command_takes_the_option(command: str) -> None:
     names = {name for one in app[command].assemble_argument_collection() for name in one.names}
-    assert "--json" in names or command == "help"
+    # These two print what people and shells read.
+    assert "--json" in names or command in ("help", "completion")
 
 
 def test_a_test_answers_with_its_results(told: Told) -> None:

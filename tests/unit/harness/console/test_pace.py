@@ -89,7 +89,7 @@ def test_what_is_no_terminal_gets_a_line_now_and_then() -> None:
         pace.took(0, 1000)
         pace.took(300, 1000)
         assert text.is_there.wait(30)
-    assert re.search(r"judging, 0 s, 300 of 1,000 operations, [\d,.]+ a second", text.getvalue())
+    assert re.search(r"judging, 0 s, 300 of 1,000 operations", text.getvalue())
     assert text.getvalue().splitlines()[-1].startswith("judging took ")
 
 

@@ -25,6 +25,7 @@ from tests.unit.harness.export.http_server import HASTY, Answer, answering
 from tests.unit.harness.judged_runs import edit, judged
 
 Event = dict[str, Any]
+KEPT_RUNS = Path(__file__).parents[3] / "kept_runs"
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,16 @@ def test_operations_that_never_ended_and_strange_processes_are_shown(tmp_path: P
     assert_perfetto_opens(events)
     open_ones = [e for e in events if e["ph"] == "X" and e["args"].get("outcome") == "unknown"]
     assert {e["args"]["process"] for e in open_ones} >= {0, 12}
+
+
+@pytest.mark.parametrize(
+    "plan", sorted(KEPT_RUNS.rglob("plan.json")), ids=lambda path: path.parts[-2]
+)
+def test_runs_of_earlier_versions_and_worlds_are_shown(plan: Path) -> None:
+    folder = RunFolder(plan.parent)
+    assert_perfetto_opens(trace_of(folder))
+    spans = [span for r in otlp_requests(timeline(folder)) for span in assert_otlp(json.loads(r))]
+    assert len({span["spanId"] for span in spans}) == len(spans) > 1
 
 
 def test_a_broken_history_is_shown_up_to_its_break(

@@ -162,5 +162,5 @@ def test_a_sweep_tells_of_each_kind_of_failure(
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("::")]
     _, properties, data = read(line)
     assert properties["title"] == "INV-09: 1 seed, the first is 1"
-    assert "\nReproduce: splitbrain sim --seed 1 --bug prior-epoch-commit  # splitbrain" in data
+    assert "\nReproduce: splitbrain sim --seed 1 --bug prior-epoch-commit --made-by" in data
     assert on_github.read_text().startswith("# FAILED: 1 of 1 seed failed.")

@@ -104,7 +104,8 @@ def test_each_name_of_a_violation_is_a_result_with_its_rule() -> None:
 
 
 def test_one_failure_is_one_alert_whatever_its_seed() -> None:
-    first, other = violated(STALE), violated(STALE)
+    again = [{**each, "account": "Met again, at another node."} for each in STALE.violations]
+    first, other = violated(STALE), violated(invalid(STALE.checker, *again))
     of_first, of_other = sarif_of(first), sarif_of(other)
     prints = [result["partialFingerprints"] for result in of_first["results"]]
     assert prints == [result["partialFingerprints"] for result in of_other["results"]]

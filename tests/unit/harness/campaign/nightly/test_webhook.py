@@ -103,7 +103,10 @@ def test_a_webhook_that_fails_is_said_and_changes_nothing(
 
 
 @pytest.mark.parametrize("code", [1, 2, 3])
-def test_every_night_that_is_not_green_is_told(server: Server, code: int) -> None:
+def test_every_night_that_is_not_green_is_told(
+    server: Server, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, server.address + SECRET + "\n")
     told = tell_webhook(VARIABLE, webhook_message("unit", "n", code, "s", None), code, HASTY)
     assert told == f"The webhook of {VARIABLE} was told."
     assert len(server.posted) == 1
