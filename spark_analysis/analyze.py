@@ -117,13 +117,14 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     return analysis
 
 
-class Results(NamedTuple):
+class Results:
     """Stored results of one run."""
 
-    files: Mapping[type[Row], Path]
+    def __init__(self, files: Mapping[type[Row], Path]) -> None:
+        self._files = files
 
     def __getitem__(self, row: type[_Row]) -> Result[_Row]:
-        return Result(row, self.files[row])
+        return Result(row, self._files[row])
 
 
 class _Stored(Mapping[type[Row], DataFrame]):
@@ -161,8 +162,12 @@ def _carry_out(
         counts = pool.submit(_count, tables)
         files = {row: file.result() for row, file in found.files.items()}
         return Results(files), counts.result()
+    except Exception:
+        # The session may serve another run, whose settings are not these.
+        pool.shutdown(cancel_futures=True)
+        raise
     finally:
-        # After an error, or once somebody ends this process, nobody waits for the others.
+        # Once somebody ends this process, nobody waits for the others.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -235,8 +240,7 @@ def _phantom(found: Results, counts: Counts) -> rows.Phantom:
 
 def _reigns(found: Results, _: Counts) -> rows.Reigns:
     reigns = found[rows.Reign]
-    ends = reigns.columns("ended", "leaderless_ms")
-    ended = ends.group_by("ended").aggregate([([], "count_all")])
+    ended = reigns.columns("ended").group_by("ended").aggregate([([], "count_all")])
     by_count = in_order(ended, "-count_all", "ended", limit=ended.num_rows).to_pylist()
     examples = reigns.first_as(
         rows.Reign,
@@ -247,7 +251,7 @@ def _reigns(found: Results, _: Counts) -> rows.Reigns:
     return rows.Reigns(
         count=reigns.count,
         ended={row["ended"]: row["count_all"] for row in by_count},
-        leaderless_max_ms=pc.max(ends["leaderless_ms"]).as_py(),
+        leaderless_max_ms=reigns.figure("leaderless_ms", "max"),
         examples=examples,
     )
 
@@ -260,32 +264,36 @@ def _divergences(found: Results, counts: Counts) -> rows.Divergences:
 
 def _duplicates(found: Results, counts: Counts) -> rows.Duplicates:
     duplicates_found = found[rows.Duplicate]
-    kinds = duplicates_found.columns("kind")["kind"]
-    committed, read = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in ("committed", "read"))
+    kinds = duplicates_found.columns("kind").group_by("kind").aggregate([([], "count_all")])
+    count = {row["kind"]: row["count_all"] for row in kinds.to_pylist()}
     order = ("kind", "first_offset", "index", "node", "key", "value")
     examples = duplicates_found.first(*order, limit=EXAMPLES_MAX)
-    return rows.Duplicates(committed if counts.logs else None, read, examples)
+    committed = count.get("committed", 0) if counts.logs else None
+    return rows.Duplicates(committed, count.get("read", 0), examples)
 
 
 def _stale_reads(found: Results, _: Counts) -> rows.StaleReads:
     stale = found[rows.StaleRead]
-    ages = stale.columns("age_ms", "age_versions")
     return rows.StaleReads(
         count=stale.count,
-        age_max_ms=pc.max(ages["age_ms"]).as_py(),
-        age_max_versions=pc.max(ages["age_versions"]).as_py(),
+        age_max_ms=stale.figure("age_ms", "max"),
+        age_max_versions=stale.figure("age_versions", "max"),
         examples=stale.first("-age_ms", "index", limit=EXAMPLES_MAX),
     )
 
 
 def _client_errors(found: Results, _: Counts) -> rows.ClientErrors:
     told = {"count": "sum", "first_ns": "min", "last_ns": "max"}
-    errors = found[rows.ClientError].columns("type", "error", *told)
-    by_class = errors.group_by(["type", "error"]).aggregate(list(told.items()))
+    errors = found[rows.ClientError]
+    by_class = (
+        errors.columns("type", "error", *told)
+        .group_by(["type", "error"])
+        .aggregate(list(told.items()))
+    )
     named = by_class.rename_columns({f"{name}_{of}": name for name, of in told.items()})
     shown = in_order(named, "-count", "type", "error", limit=CLASSES_MAX)
     return rows.ClientErrors(
-        count=pc.sum(errors["count"]).as_py() or 0, classes=records(shown, rows.ErrorClass)
+        count=errors.figure("count", "sum") or 0, classes=records(shown, rows.ErrorClass)
     )
 
 

@@ -57,6 +57,11 @@ class Result(Generic[_AnyRow]):
         """Return some columns of all rows, by their names in the table."""
         return pq.read_table(self._file, columns=list(names))
 
+    def figure(self, column: str, function: str) -> Any:
+        """Return one figure of a column, as pyarrow's ``max`` or ``sum``; None: no value."""
+        found = self.columns(column).group_by([]).aggregate([(column, function)]).to_pylist()
+        return found[0][f"{column}_{function}"]
+
     def first(self, *order: str, limit: int) -> list[_AnyRow]:
         """Return the first rows in this order; see ``first_as``."""
         return self.first_as(self._row, *order, limit=limit)

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import threading
@@ -35,6 +36,8 @@ from splitbrain.history.scratch_folders import scratch_folder
 VARIABLE: Final = "SPLITBRAIN_ANALYSES"
 #: Processes that ended by an error, after which nobody is served any more.
 _FAILURES_MAX: Final = 5
+#: It has done its share, or its asker hung up.
+_IN_ORDER: Final = (0, 128 + signal.SIGTERM)
 _READ_BYTES: Final = 1 << 16
 
 
@@ -81,7 +84,7 @@ class AnalysisService:
             process = self._started()
             if process is None:
                 break
-            failures += process.wait() != 0
+            failures += process.wait() not in _IN_ORDER
         # Those who wait hear that nobody comes, and others that nobody is there.
         self._listener.close()
 

@@ -8,6 +8,7 @@ import pytest
 
 from splitbrain.harness.judge.analysis_process import read_analysis
 from splitbrain.harness.judge.analysis_service import AskedAnalysis, shared_analyses, start_analysis
+from splitbrain.history.run_folder import RunFolder
 from tests.awaiting import await_true
 from tests.spark.run_folders import Shape, World
 
@@ -32,7 +33,7 @@ def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Pat
     second = World(Shape(seed=52, seconds=2.0, faults=0)).write(tmp_path / "second")
     broken = World(Shape(seed=53, seconds=1.0, faults=0)).write(tmp_path / "broken")
     # A table's place is taken by a file.
-    (broken / "operations").write_text("")
+    RunFolder(broken).operations.write_text("")
     before = children(os.getpid())
     with shared_analyses():
         assert analyse(first) is None
