@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Final, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -157,12 +157,23 @@ def _send(messages: Iterable[bytes], address: str, patience: Patience) -> int:
     return count
 
 
+class _PartialSuccess(msgspec.Struct, rename="camel"):
+    """Part of a collector's answer; as text or as a number, like every integer of 64 bits."""
+
+    rejected_spans: int = 0
+    error_message: str = ""
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    partial_success: _PartialSuccess | None = None
+
+
 def _rejected(answered: bytes) -> str | None:
     """Return why a collector that answered 200 did not take all; None: it did."""
     with suppress(msgspec.DecodeError):
-        partial = msgspec.json.decode(answered, type=dict[str, Any]).get("partialSuccess")
-        if isinstance(partial, dict) and int(partial.get("rejectedSpans") or 0):
-            return f"it rejected {partial['rejectedSpans']} spans: {partial.get('errorMessage')}"
+        partial = msgspec.json.decode(answered, type=_Answer, strict=False).partial_success
+        if partial is not None and partial.rejected_spans:
+            return f"it rejected {partial.rejected_spans} spans: {partial.error_message}"
     return None
 
 

@@ -15,7 +15,7 @@ from splitbrain.contracts.explanation import Explanation
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED
 from splitbrain.harness.folder.tool_version import tool_version
 from splitbrain.harness.report.alarms import Alarm
-from splitbrain.harness.report.explanations import PARTS, explained, find
+from splitbrain.harness.report.explanations import PARTS, Catalogue, explained, find
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 #: Name and version of the fingerprint, as SARIF wants it.
@@ -33,7 +33,7 @@ def to_sarif(alarms: Iterable[Alarm], category: str, file: str | None, exit_code
     found = [alarm for alarm in alarms if alarm.rule][:_RESULTS_MAX]
     by_rule = {_id_of(alarm.rule): alarm for alarm in reversed(found)}
     rules = sorted(by_rule)
-    catalogue = explained() if rules else {}
+    catalogue: Catalogue = explained() if rules else {}
     driver = {
         "name": "splitbrain",
         "version": tool_version(),

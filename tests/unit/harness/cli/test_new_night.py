@@ -38,6 +38,10 @@ def written(name: str, folder: Path, *words: str) -> tuple[list[PlannedRun], lis
     )
 
 
+def values_of(option: str, runs: list[PlannedRun]) -> set[str]:
+    return {str(each.options[option]) for each in runs}
+
+
 @pytest.mark.parametrize("name", ["kraft", "redis"])
 def test_every_workload_is_tried_under_every_fault_that_is_no_canary(
     name: str, tmp_path: Path
@@ -48,11 +52,11 @@ def test_every_workload_is_tried_under_every_fault_that_is_no_canary(
     assert canary.options["nemesis"] == found.canary.nemesis
     machines = found.state_machines or (None,)
     workloads = {each for machine in machines for each in found.workloads(machine)}
-    assert {each.options["workload"] for each in runs} == workloads
+    assert values_of("workload", runs) == workloads
     # A loss of the canary without a planted bug is known, and would be found every night.
     faults = {"pause", "kill"} if name == "redis" else {"pause", "kill", "partition"}
-    assert {each.options["nemesis"] for each in runs} == faults
-    assert {each.options["runtime"] for each in runs} <= {"simulated", "docker", "local"}
+    assert values_of("nemesis", runs) == faults
+    assert values_of("runtime", runs) <= {"simulated", "docker", "local"}
     (tier,) = read_policy(tmp_path / "policy.toml").tiers.values()
     demanded = {threshold.text for threshold in tier.thresholds}
     assert ("lost_commits == 0" in demanded) == found.declares_committed_logs
@@ -68,7 +72,7 @@ def test_the_system_of_a_file_is_named_from_the_suite_s_folder(
         assert text.count(f'system = "{path}:MyStore"') == 2
         assert (canary.options["nemesis"], canary.options["nodes"]) == ("kill:n1", 1)
         # One node has nobody to be cut off from, and a kill is the canary.
-        assert {each.options["nemesis"] for each in runs} == {"pause"}
+        assert values_of("nemesis", runs) == {"pause"}
 
 
 def test_another_system_s_planted_bug_stands_in_where_an_adapter_has_no_canary(
@@ -79,7 +83,7 @@ def test_another_system_s_planted_bug_stands_in_where_an_adapter_has_no_canary(
     (canary,), runs = written(own_system, tmp_path / "nights")
     assert canary.options["bug"]
     assert canary.options["runtime"] == "simulated"
-    assert {each.options["nemesis"] for each in runs} == {"pause", "kill"}
+    assert values_of("nemesis", runs) == {"pause", "kill"}
     assert "my-store declares none" in (tmp_path / "nights" / "suite.toml").read_text()
 
 
