@@ -6,7 +6,7 @@ its canary. Each is read back by its own reader before it counts as written.
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
@@ -260,20 +260,34 @@ def _policy(chosen: _Chosen) -> str:
         ("failures_new == 0", "compared with the last night"),
         ("regression(latency_p99) < 100%", "the same; narrow it once you know your noise"),
     ]
-    width = max(len(text) for text, _ in demands) + 3
-    rows = [f"    {f'{_text(text)},':<{width}}  # {why}" for text, why in demands]
+    quick = [("violations == 0", ""), ("runs_valid >= 1", "a run without containers")]
+    if chosen.system.simulation() is not None:
+        quick.append(("seeds_run >= 300", "none of which may fail, unless seeds_failed says so"))
     return "\n".join(
         [
             f"# What {chosen.system.name} must show; docs/gate.md says what may stand here.",
             "# `splitbrain gate --policy policy.toml --self-test` proves that each line can fail.",
             "# A failure that is known may be spared until a day, as a [[quarantine]].",
             "schema = 1",
-            "require = [",
-            *rows,
-            "]",
+            'default_tier = "nightly"',
+            "",
+            *_tier("nightly", demands),
+            "",
+            "# Minutes, before a change is merged: docs/ci.md has templates for it.",
+            *_tier("pull-request", quick),
             "",
         ]
     )
+
+
+def _tier(name: str, demands: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a tier from its thresholds, each with why it stands there."""
+    yield f"[tier.{name}]"
+    yield "require = ["
+    width = max(len(text) for text, _ in demands) + 3
+    for text, why in demands:
+        yield f"    {f'{_text(text)},':<{width}}{f'  # {why}' if why else ''}".rstrip()
+    yield "]"
 
 
 def _night(chosen: _Chosen) -> str:

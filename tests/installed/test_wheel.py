@@ -126,16 +126,18 @@ def test_a_plain_installation_sweeps_and_shrinks(plain: Path, tmp_path: Path) ->
 
 
 def test_the_pull_request_of_the_templates_runs_with_the_wheel(plain: Path, tmp_path: Path) -> None:
-    """In a repository that has a policy and nothing else, as docs/ci has it, with fewer seeds."""
+    """In a repository that has the files of ``init`` and nothing else, with fewer seeds."""
     splitbrain = commands(plain, tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="step.md")
-    (tmp_path / "gate.toml").write_bytes((ROOT / "gate.toml").read_bytes())
-    gate = ("gate", "--policy", "gate.toml")
+    said(splitbrain("init", "--system", "kraft"), ["policy.toml"], 0)
+    policy = (tmp_path / "policy.toml").read_text()
+    (tmp_path / "policy.toml").write_text(policy.replace("seeds_run >= 300", "seeds_run >= 3"))
+    gate = ("gate", "--policy", "policy.toml")
     said(splitbrain(*gate, "--self-test"), ["each can fail alone"], 0)
     said(splitbrain("sim", "--seeds", "0:3", "--output", "sweep"), ["CLEAN"], 0)
     test = ("test", "--runtime", "simulated", "--time-limit", "30", "--seed", "1")
     said(splitbrain(*test), ["VALID"], 0)
     options = ("--tier", "pull-request", "--baseline", "none", "--output", "gate")
-    said(splitbrain(*gate, *options, "runs"), ["GREEN"], 0)
+    said(splitbrain(*gate, *options, "runs", "sweep"), ["GREEN", "3 seeds"], 0)
     left = [*(tmp_path / "sweep").iterdir(), *(tmp_path / "gate").iterdir()]
     assert {path.name for path in left} >= {"results.sarif", "junit.xml", "gate.sarif", "gate.xml"}
     assert (tmp_path / "step.md").read_text().count("\n# ") == 2

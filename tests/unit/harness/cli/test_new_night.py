@@ -57,8 +57,10 @@ def test_every_workload_is_tried_under_every_fault_that_is_no_canary(
     faults = {"pause", "kill"} if name == "redis" else {"pause", "kill", "partition"}
     assert values_of("nemesis", runs) == faults
     assert values_of("runtime", runs) <= {"simulated", "docker", "local"}
-    (tier,) = read_policy(tmp_path / "policy.toml").tiers.values()
-    demanded = {threshold.text for threshold in tier.thresholds}
+    policy = read_policy(tmp_path / "policy.toml")
+    demanded = {threshold.text for threshold in policy.tier(None).thresholds}
+    quick = {threshold.text for threshold in policy.tier("pull-request").thresholds}
+    assert ("seeds_run >= 300" in quick) == (found.simulation() is not None)
     assert ("lost_commits == 0" in demanded) == found.declares_committed_logs
     assert run(["gate", "--policy", str(tmp_path / "policy.toml"), "--self-test"]) == 0
 

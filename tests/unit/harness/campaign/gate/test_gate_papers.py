@@ -15,7 +15,7 @@ from splitbrain.harness.campaign.gate import evaluation, self_test
 from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.policy import read_policy
 from splitbrain.harness.campaign.gate.self_test import Proof, prove
-from splitbrain.harness.cli.main import app
+from splitbrain.harness.cli.main import app, run
 from tests.unit.checker.mutated import mutated
 from tests.unit.harness.campaign.gate.figures_page import PAGE, page
 from tests.unit.harness.campaign.gate.gate_runs import policy
@@ -105,8 +105,6 @@ CI = ROOT / "docs" / "ci"
 TEMPLATES = ("github-actions.yml", "gitlab-ci.yml", "Jenkinsfile")
 #: Other files of the folder, each with the test that reads it.
 OTHERS = {"grafana-dashboard.json": "tests/unit/harness/campaign/nightly/test_metrics.py"}
-#: Files of the repository that a template is put into, with ours of the kind.
-USERS_FILES = {"gate.toml": "gate.toml", "nightly.toml": "bench/nights/nightly.toml"}
 #: Schemas that the linter brings along, so that no network is asked.
 SCHEMAS = {
     "github-actions.yml": ("vendor.github-workflows",),
@@ -147,10 +145,11 @@ def test_the_linter_sees_a_wrong_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_template_calls_commands_and_options_that_exist(name: str) -> None:
+def test_a_template_calls_commands_and_options_that_exist(name: str, tmp_path: Path) -> None:
     found = commands(name)
     assert {words[0] for words in found} == {"gate", "test", "sim", "nightly"}
-    read = read_policy(ROOT / "gate.toml")
+    assert run(["init", "--system", "kraft", "--output", str(tmp_path)]) == 0
+    read = read_policy(tmp_path / "policy.toml")
     for words in found:
         # Options and their values are read, and nothing is run.
         given = ["3" if word == "$seed" else word for word in words]
@@ -159,7 +158,7 @@ def test_a_template_calls_commands_and_options_that_exist(name: str) -> None:
             assert read.tier(words[words.index("--tier") + 1])
         for word in words:
             if word.endswith(".toml"):
-                assert (ROOT / USERS_FILES[word]).is_file()
+                assert (tmp_path / word).is_file()
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -182,7 +181,7 @@ def test_a_template_keeps_what_the_next_night_compares_with(name: str) -> None:
     assert all(text.count(f"runs/{kept}") >= 2 for kept in ("nightly", "lake", "ledger.jsonl")) or (
         "cache:" in text
     )
-    assert "webhook_env" in text or "nightly.toml names" in text
+    assert "webhook_env" in text or "night.toml names" in text
 
 
 def test_a_wrong_option_in_a_template_is_seen() -> None:
