@@ -29,7 +29,7 @@ Request = TypeVar("Request")
 def answer(
     arguments: Sequence[str], kind: type[Request], answer_to: Callable[[Request], object]
 ) -> int:
-    """Answer a request of ``harness.pool.spark_child``; return the exit code.
+    """Answer a request of ``harness.pool.spark_service``; return the exit code.
 
     The arguments are a file with the request, and the owner's process number. The answer is the
     last line of standard output, as JSON; on a ``HarnessError`` a sentence stands on standard
@@ -37,14 +37,22 @@ def answer(
     """
     request_path, owner = arguments
     live_with(int(owner))
-    request = msgspec.json.decode(Path(request_path).read_bytes(), type=kind)
+    code, answered, problem = answer_in(Path(request_path), kind, answer_to)
+    sys.stdout.write(f"{answered}\n" if answered else "")
+    sys.stderr.write(f"{problem}\n" if problem else "")
+    return code
+
+
+def answer_in(
+    request_path: Path, kind: type[Request], answer_to: Callable[[Request], object]
+) -> tuple[int, str, str]:
+    """Return the exit code, the answer to the request in a file as JSON, and why there is none."""
+    request = msgspec.json.decode(request_path.read_bytes(), type=kind)
     try:
         answered = answer_to(request)
     except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    sys.stdout.write(msgspec.json.encode(answered).decode() + "\n")
-    return 0
+        return error.exit_code, "", str(error)
+    return 0, msgspec.json.encode(answered).decode(), ""
 
 
 def live_with(owner: int | None) -> None:

@@ -1,29 +1,36 @@
-"""Analyses of one run folder after the other in one session.
+"""Questions one after the other in one session: analyses of runs, looks at lakes, figures of gates.
 
 ``python -m splitbrain.spark_analysis.service DESCRIPTOR OWNER`` takes connections of the listening
-socket of that number. Each asks for one analysis, with the folder's path as a JSON text on a line,
-and is answered with a line: null, or a sentence why there is none. An asker that hangs up, because
-it waits no longer, ends this process with all that Spark does in it, and so does the end of the
-process OWNER; whoever gave the socket gives it to the next one. A broken run folder is that
-analysis' problem alone.
+socket of that number. Each asks one question, a line of JSON: the name of a module, and the path
+that it would be given in a process of its own. It is answered with a line: the exit code that the
+module would have, its answer, and why there is none. An asker that hangs up, because it waits no
+longer, ends this process with all that Spark does in it, and so does the end of the process OWNER;
+whoever gave the socket gives it to the next one. A broken run folder is that question's problem
+alone.
 """
 
 import json
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from splitbrain.contracts.analysis.across import AcrossRequest
+from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.figure import FiguresRequest
+from splitbrain.spark_analysis import across_process, gate_process
 from splitbrain.spark_analysis.analyze import analyze
-from splitbrain.spark_analysis.owned_process import end_in_order, live_with
+from splitbrain.spark_analysis.owned_process import answer_in, end_in_order, live_with
 from splitbrain.spark_analysis.session import spark_session
 
 #: A fresh process follows: nothing that a session keeps of each may add up over a night.
-ANALYSES_MAX: Final = 100
+QUESTIONS_MAX: Final = 100
+_ROOM: Final = f"{PACKAGE}.spark_analysis"
 
 
 def main(arguments: list[str]) -> int:
@@ -33,7 +40,7 @@ def main(arguments: list[str]) -> int:
     with socket.socket(fileno=descriptor) as listener:
         try:
             with spark_session() as session:
-                for _ in range(ANALYSES_MAX):
+                for _ in range(QUESTIONS_MAX):
                     _serve(listener, session)
         except HarnessError as error:
             # Without a session nothing can be done for whoever comes first.
@@ -48,16 +55,46 @@ def _serve(listener: socket.socket, session: SparkSession | HarnessError) -> Non
         line = questions.readline()
         if not line.endswith(b"\n"):
             return
+        module, given = json.loads(line)
+        if module not in _DOERS:
+            # Unanswered it starts a process of its own.
+            return
         answered = threading.Event()
         threading.Thread(target=_watch, args=(connection, answered), daemon=True).start()
-        problem = problem_of(Path(json.loads(line)), session)
+        answered_with = _answer(module, Path(given), session)
         answered.set()
         # It may have hung up at the last moment.
         try:
-            connection.sendall(json.dumps(problem).encode() + b"\n")
+            connection.sendall(json.dumps(answered_with).encode() + b"\n")
             connection.shutdown(socket.SHUT_RDWR)
         except OSError:
             return
+
+
+def _answer(module: str, given: Path, session: SparkSession | HarnessError) -> tuple[int, str, str]:
+    """Return the exit code, the answer, and why there is none."""
+    if isinstance(session, HarnessError):
+        return session.exit_code, "", str(session)
+    try:
+        # They find the session that is running.
+        return _DOERS[module](given)
+    except Exception as error:  # noqa: BLE001 - a question's defect must not cost the others
+        return HarnessError.exit_code, "", f"{type(error).__name__}: {error}"
+
+
+def _analyse(run_folder: Path) -> tuple[int, str, str]:
+    problem = problem_of(run_folder)
+    return (0, "", "") if problem is None else (HarnessError.exit_code, "", problem)
+
+
+#: By the modules that do the same in a process of their own.
+_DOERS: Final[dict[str, Callable[[Path], tuple[int, str, str]]]] = {
+    _ROOM: _analyse,
+    f"{_ROOM}.across_process": lambda path: answer_in(
+        path, AcrossRequest, across_process.answer_to
+    ),
+    f"{_ROOM}.gate_process": lambda path: answer_in(path, FiguresRequest, gate_process.measure),
+}
 
 
 def _watch(connection: socket.socket, answered: threading.Event) -> None:
@@ -70,12 +107,10 @@ def _watch(connection: socket.socket, answered: threading.Event) -> None:
         end_in_order()
 
 
-def problem_of(run_folder: Path, session: SparkSession | HarnessError | None = None) -> str | None:
+def problem_of(run_folder: Path) -> str | None:
     """Analyse a run; return why that was not possible, as one sentence."""
     try:
-        if isinstance(session, HarnessError):
-            raise session
-        analyze(run_folder, session)
+        analyze(run_folder)
     except HarnessError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a traceback would end with 1, which is a verdict

@@ -53,7 +53,7 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.store import drop_data, find_run, is_alive
 from splitbrain.harness.judge.analysis_process import kill_all
-from splitbrain.harness.judge.analysis_service import shared_analyses
+from splitbrain.harness.pool.spark_service import shared_session
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.alarms import alarms_of
 from splitbrain.harness.report.github import tell_github
@@ -92,7 +92,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     with_spark = _with_spark(analyze, is_simulated=is_simulated)
     with (
         judging_session(console, kill_all, shows=True) as session,
-        shared_analyses() if with_spark else nullcontext() as service,
+        shared_session() if with_spark else nullcontext() as service,
     ):
         # Started no earlier: it takes the processors for seconds, and clients are measured.
         on_last_read = None if service is None else service.begin
@@ -136,7 +136,7 @@ def run_seeds(options: TestOptions, seeds: range, console: Console, *, analyze: 
         return only.exit_code
     judged: dict[int, Judged] = {}
     try:
-        with shared_analyses():
+        with shared_session():
             for seed in seeds:
                 say(console, f"seed {seed}, {len(judged) + 1} of {len(seeds):,}", "bold")
                 experiment = msgspec.structs.replace(options.experiment, seed=seed)
@@ -316,7 +316,7 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
     folders = [find_run(run) for run in runs]
     made: list[Results] = []
     began_s = time.monotonic()
-    with shared_analyses():
+    with shared_session():
         for folder in folders:
             if len(folders) > 1:
                 elapsed_s = time.monotonic() - began_s

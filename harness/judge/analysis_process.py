@@ -1,4 +1,4 @@
-"""Child process that runs the Spark analysis of a run folder; no verdict is lost with it."""
+"""Spark's analysis of a run, in a child process or a shared one; no verdict is lost with it."""
 
 import contextlib
 import os
@@ -15,14 +15,16 @@ from splitbrain.contracts.analysis.run import RunAnalysis
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.harness.pool.spark_child import end_spark, signal_spark, start_spark
+from splitbrain.harness.pool.spark_service import Question, ask_service
 from splitbrain.history.border import open_anew
 from splitbrain.history.json_problems import in_words
 from splitbrain.history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
-POLL_INTERVAL_S = 0.1
+_POLL_INTERVAL_S = 0.1
 LOG_NAME = "analysis.log"
+_MODULE = f"{PACKAGE}.spark_analysis"
 
 
 _living: set["AnalysisProcess"] = set()
@@ -42,9 +44,7 @@ class AnalysisProcess:
         self._log_path = run_folder / LOG_NAME
         self._started = time.monotonic()
         with os.fdopen(open_anew(self._log_path), "wb") as log:
-            self._process = start_spark(
-                f"{PACKAGE}.spark_analysis", run_folder, log, subprocess.STDOUT
-            )
+            self._process = start_spark(_MODULE, run_folder, log, subprocess.STDOUT)
 
     def __enter__(self) -> Self:
         _living.add(self)
@@ -66,7 +66,7 @@ class AnalysisProcess:
         ``give_up`` returns a reason as soon as nobody wants to wait any longer.
         """
         while (code := self._ended()) is None:
-            if (reason := reason_to_stop(self._started, timeout_s, give_up)) is not None:
+            if (reason := _reason_to_stop(self._started, timeout_s, give_up)) is not None:
                 end_spark(self._process)
                 return reason
         if code == 0:
@@ -76,7 +76,7 @@ class AnalysisProcess:
 
     def _ended(self) -> int | None:
         try:
-            return self._process.wait(POLL_INTERVAL_S)
+            return self._process.wait(_POLL_INTERVAL_S)
         except subprocess.TimeoutExpired:
             return None
 
@@ -89,7 +89,7 @@ class AnalysisProcess:
         return lines[-1].strip() if lines else "it said nothing"
 
 
-def reason_to_stop(
+def _reason_to_stop(
     started: float, timeout_s: float, give_up: Callable[[], str | None]
 ) -> str | None:
     """Return why an analysis is waited for no longer, as one sentence; None: it is.
@@ -101,6 +101,53 @@ def reason_to_stop(
     if time.monotonic() - started > timeout_s:
         return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
     return None
+
+
+class AskedAnalysis:
+    """An analysis in a session that others share; leaving the context gives it up."""
+
+    def __init__(self, run_folder: Path, question: Question) -> None:
+        self._run_folder, self._question = run_folder, question
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._question.close()
+
+    def wait(
+        self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
+    ) -> str | None:
+        """Wait for the answer; arguments and result are those of ``AnalysisProcess.wait``."""
+        while not self._question.wait(_POLL_INTERVAL_S):
+            reason = _reason_to_stop(self._started, timeout_s, give_up)
+            if reason is not None:
+                self._question.close()
+                return reason
+        answered = self._question.answered
+        if answered is None:
+            with AnalysisProcess(self._run_folder) as own:
+                return own.wait(timeout_s, give_up)
+        problem = answered.error_line if answered.code else None
+        with (
+            contextlib.suppress(OSError),
+            os.fdopen(open_anew(self._run_folder / LOG_NAME), "wb") as log,
+        ):
+            log.write(f"{problem or 'done'}\n".encode())
+        return None if problem is None else f"The Spark analysis {problem}"
+
+
+def start_analysis(run_folder: Path) -> AnalysisProcess | AskedAnalysis:
+    """Start the analysis of a run, in the session that this process is offered or in its own.
+
+    Raises:
+        OSError: no process can be had, or the run folder cannot be written.
+    """
+    question = ask_service(_MODULE, run_folder)
+    if question is None:
+        return AnalysisProcess(run_folder)
+    return AskedAnalysis(run_folder, question)
 
 
 def read_analysis(run_folder: Path) -> tuple[RunAnalysis | None, str | None]:

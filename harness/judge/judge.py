@@ -30,8 +30,11 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.simulation_record import INVARIANTS, invariants_result
 from splitbrain.harness.judge import node_health, record_health
-from splitbrain.harness.judge.analysis_process import AnalysisProcess
-from splitbrain.harness.judge.analysis_service import AskedAnalysis, start_analysis
+from splitbrain.harness.judge.analysis_process import (
+    AnalysisProcess,
+    AskedAnalysis,
+    start_analysis,
+)
 from splitbrain.harness.judge.checking import check_all
 from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run

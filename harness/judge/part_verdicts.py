@@ -26,7 +26,7 @@ from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.results import counted, exit_code
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.judge.judging_lock import exclusive
-from splitbrain.harness.pool.spark_child import ask_spark
+from splitbrain.harness.pool.spark_service import ask_spark
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 

@@ -1,9 +1,9 @@
-"""Child processes of modules of ``spark_analysis``, and questions to them that they answer in JSON.
+"""Child processes of modules of ``spark_analysis``.
 
-A module is told a path, or a descriptor, and the number of this process. One that is asked finds
-the request there, prints its answer as the last line and ends with 0, or says in one sentence on
-standard error why there is none. Each child gets a process group of its own, so that Spark's JVM
-goes with it.
+A module is told a path, or a descriptor, and the number of this process. One that is asked
+(``spark_service.ask_spark``) finds the request there, prints its answer as the last line and ends
+with 0, or says in one sentence on standard error why there is none. Each child gets a process group
+of its own, so that Spark's JVM goes with it.
 """
 
 import contextlib
@@ -12,45 +12,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
-
-import msgspec
+from typing import IO, Final
 
 from splitbrain.harness.pool.child_environment import child_environment
-from splitbrain.history.scratch_folders import scratch_folder
 
 _TERMINATION_PATIENCE_S: Final = 10.0
-
-
-class Answered(NamedTuple):
-    """How a child ended."""
-
-    #: Exit code; None: it took too long.
-    code: int | None
-    #: Last line of its standard output.
-    answer: bytes
-    #: Last line of its standard error.
-    error_line: str
-
-
-def ask_spark(module: str, request: Any, *, name: str, timeout_s: float | None) -> Answered:
-    """Ask, and wait for the answer; ``timeout_s`` None: for ever.
-
-    ``request`` is anything that JSON can hold; ``name`` is for the scratch folder.
-    """
-    with scratch_folder(name) as folder:
-        path = folder / "request.json"
-        path.write_bytes(msgspec.json.encode(request))
-        with start_spark(module, path, subprocess.PIPE, subprocess.PIPE) as process:
-            try:
-                output, errors = process.communicate(timeout=timeout_s)
-            except BaseException as error:
-                end_spark(process)
-                if isinstance(error, subprocess.TimeoutExpired):
-                    return Answered(None, b"", "")
-                raise
-    error_line = _last_line(errors).decode(errors="replace")
-    return Answered(process.returncode, _last_line(output), error_line)
 
 
 def start_spark(
@@ -86,8 +52,3 @@ def signal_spark(process: "subprocess.Popen[bytes]", number: signal.Signals) -> 
     """Send a signal to the whole group, if it has not ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
-
-
-def _last_line(output: bytes) -> bytes:
-    lines = output.strip().splitlines()
-    return lines[-1].strip() if lines else b""

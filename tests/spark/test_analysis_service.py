@@ -4,11 +4,17 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from splitbrain.harness.judge.analysis_process import read_analysis
-from splitbrain.harness.judge.analysis_service import AskedAnalysis, shared_analyses, start_analysis
+from splitbrain.contracts.analysis.across import AcrossRequest, Findings
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.figure import FiguresAnswer, FiguresRequest, SelectedRun, Subject
+from splitbrain.harness.judge.analysis_process import AskedAnalysis, read_analysis, start_analysis
+from splitbrain.harness.pool.spark_service import ask_spark, shared_session
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.awaiting import await_true
 from tests.spark.run_folders import Shape, World
 
@@ -28,6 +34,27 @@ def analyse(folder: Path) -> str | None:
         return analysis.wait()
 
 
+def looked_at_all_and_measured(first: Path, second: Path, lake: Path) -> None:
+    """Ask the other questions of a night, of which one is about a lake that is not there."""
+    across = f"{PACKAGE}.spark_analysis.across_process"
+    missing = ask_spark(across, AcrossRequest(str(lake), None), name="across", timeout_s=None)
+    assert missing.code == 3
+    assert str(lake) in missing.error_line
+    ingest_runs(LocalStore(lake), [first, second])
+    answered = ask_spark(across, AcrossRequest(str(lake), None), name="across", timeout_s=None)
+    assert msgspec.json.decode(answered.answer, type=Findings).runs == 2
+    run = SelectedRun(
+        folder=str(first), system="kraft", version="1", workload="register", runtime="docker"
+    )
+    request = FiguresRequest((run,), (Subject("latency_p99_ms"),))
+    answered = ask_spark(
+        f"{PACKAGE}.spark_analysis.gate_process", request, name="gate", timeout_s=None
+    )
+    ((value, samples),) = msgspec.json.decode(answered.answer, type=FiguresAnswer).figures.values()
+    assert value is not None
+    assert samples > 0
+
+
 def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Path) -> None:
     first = World(Shape(seed=51, seconds=2.0, faults=1)).write(tmp_path / "first")
     second = World(Shape(seed=52, seconds=2.0, faults=0)).write(tmp_path / "second")
@@ -35,13 +62,14 @@ def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Pat
     # A table's place is taken by a file.
     RunFolder(broken).operations.write_text("")
     before = children(os.getpid())
-    with shared_analyses():
+    with shared_session():
         assert analyse(first) is None
         (process,) = children(os.getpid()) - before
         problem = analyse(broken)
         assert problem is not None
         assert problem.startswith("The Spark analysis could not ")
         assert analyse(second) is None
+        looked_at_all_and_measured(first, second, tmp_path / "lake")
         assert children(os.getpid()) - before == {process}
 
         # Whoever hangs up ends it, with its JVM; the next analysis has a new one.

@@ -54,7 +54,7 @@ from splitbrain.harness.campaign.gate.sentences import leading_sentence
 from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
 from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
-from splitbrain.harness.pool.spark_child import ask_spark
+from splitbrain.harness.pool.spark_service import ask_spark
 from splitbrain.history.spark_extra import COMMAND, has_spark
 
 #: Said where the last night is to be the baseline, and there is none.

@@ -47,6 +47,7 @@ from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
     EXIT_VALID,
 )
+from splitbrain.harness.pool.spark_service import shared_session
 from splitbrain.harness.report.alarms import Alarm
 from splitbrain.harness.report.github import tell_github
 
@@ -79,7 +80,8 @@ def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
     """
     file = read_nightly(path, options.time_budget)
     nights = Nights(options.runs_folder.absolute() / NIGHTS / file.suite.suite.name)
-    with nights.locked():
+    # Of its runs, of the look at all of them and of the gate.
+    with nights.locked(), shared_session():
         return _Command(file, options, nights, console).run()
 
 

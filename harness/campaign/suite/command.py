@@ -30,7 +30,7 @@ from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted
-from splitbrain.harness.judge.analysis_service import shared_analyses
+from splitbrain.harness.pool.spark_service import shared_session
 from splitbrain.history.durations import positive_seconds_of
 
 SUITES = "suites"
@@ -136,7 +136,7 @@ class _Command:
     def run(self) -> int:
         with self._open() as opened:
             conductor = self._conductor(opened)
-            with conductor.display, shared_analyses():
+            with conductor.display, shared_session():
                 conductor.carry_out()
             return self._conclude(opened, conductor)
 

@@ -19,7 +19,7 @@ from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
 from splitbrain.harness.folder.results import EXIT_VALID
-from splitbrain.harness.pool.spark_child import ask_spark
+from splitbrain.harness.pool.spark_service import ask_spark
 from splitbrain.harness.report.across.markdown import to_markdown
 from splitbrain.harness.report.across.page import across_page
 from splitbrain.harness.report.across.words import headline

@@ -10,7 +10,7 @@ import pytest
 from splitbrain.contracts.analysis.parts import PartsRequest
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.judge import part_verdicts
-from splitbrain.harness.pool.spark_child import Answered
+from splitbrain.harness.pool.spark_service import Answered
 from splitbrain.history.run_folder import RunFolder
 from tests.lake_runs import make_run
 from tests.synthetic_runs import seal

@@ -1,17 +1,14 @@
-"""Analyses that share a session: one process for many, and whatever ends it costs one of them."""
+"""Questions that share a session: one process for many, and whatever ends it costs one of them."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from splitbrain.harness.judge.analysis_process import AnalysisProcess
-from splitbrain.harness.judge.analysis_service import (
-    VARIABLE,
-    AskedAnalysis,
-    shared_analyses,
-    start_analysis,
-)
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.harness.judge.analysis_process import AnalysisProcess, AskedAnalysis, start_analysis
+from splitbrain.harness.pool.spark_service import VARIABLE, Answered, ask_spark, shared_session
 from tests.awaiting import await_true
 from tests.unit.harness.fake_spark import fake_spark
 
@@ -22,14 +19,30 @@ listener = socket.socket(fileno=int(sys.argv[1]))
 pathlib.Path(sys.argv[0]).with_name("begun").touch()
 while True:
     connection, _ = listener.accept()
-    folder = pathlib.Path(json.loads(connection.makefile("rb").readline()))
+    module, folder = json.loads(connection.makefile("rb").readline())
+    if module.endswith("unserved"):
+        connection.close()
+        continue
+    if module.endswith("asked"):
+        request = json.loads(pathlib.Path(folder).read_text())
+        if request == "hang":
+            connection.recv(1)
+            os._exit(0)
+        answer = [0, json.dumps([request, os.getpid()]), ""]
+        if request == "fail":
+            answer = [3, "", "it could not."]
+        connection.sendall(json.dumps(answer).encode() + b"\\n")
+        connection.close()
+        continue
+    folder = pathlib.Path(folder)
     if folder.name == "deadly":
         os._exit(9)
     if folder.name == "hanging":
         connection.recv(1)
         os._exit(0)
     (folder / "by").write_text(str(os.getpid()))
-    problem = "could not be: broken." if folder.name == "broken" else None
+    broken = folder.name == "broken"
+    problem = [3, "", "could not be: broken."] if broken else [0, "", ""]
     connection.sendall(json.dumps(problem).encode() + b"\\n")
     connection.close()
 """
@@ -54,7 +67,7 @@ def analyse(folder: Path) -> tuple[str | None, int]:
 
 
 def test_one_process_serves_all_and_ends_with_the_block(tmp_path: Path) -> None:
-    with shared_analyses():
+    with shared_session():
         made = [analyse(tmp_path / name) for name in ("a", "b", "c")]
         assert [problem for problem, _ in made] == [None] * 3
         (process,) = {process for _, process in made}
@@ -64,7 +77,7 @@ def test_one_process_serves_all_and_ends_with_the_block(tmp_path: Path) -> None:
 
 
 def test_a_broken_folder_spoils_its_own_analysis_alone(tmp_path: Path) -> None:
-    with shared_analyses():
+    with shared_session():
         _, first = analyse(tmp_path / "a")
         problem, _ = analyse(tmp_path / "broken")
         assert problem == "The Spark analysis could not be: broken."
@@ -75,7 +88,7 @@ def test_a_broken_folder_spoils_its_own_analysis_alone(tmp_path: Path) -> None:
 def test_a_folder_that_ends_the_process_is_tried_alone_and_the_next_has_a_new_one(
     tmp_path: Path,
 ) -> None:
-    with shared_analyses():
+    with shared_session():
         _, first = analyse(tmp_path / "a")
         problem, alone = analyse(tmp_path / "deadly")
         _, second = analyse(tmp_path / "b")
@@ -85,7 +98,7 @@ def test_a_folder_that_ends_the_process_is_tried_alone_and_the_next_has_a_new_on
 
 def test_processes_that_only_die_leave_everyone_to_his_own(tmp_path: Path, path: Path) -> None:
     (path / "splitbrain" / "spark_analysis" / "service.py").write_text("raise SystemExit(1)")
-    with shared_analyses():
+    with shared_session():
         for name in ("a", "b"):
             problem, process = analyse(tmp_path / name)
             assert (problem, process > 0) == (None, True)
@@ -96,7 +109,7 @@ def test_processes_that_only_die_leave_everyone_to_his_own(tmp_path: Path, path:
 
 
 def test_who_waits_no_longer_hangs_up(tmp_path: Path) -> None:
-    with shared_analyses():
+    with shared_session():
         (tmp_path / "hanging").mkdir()
         with start_analysis(tmp_path / "hanging") as analysis:
             assert isinstance(analysis, AskedAnalysis)
@@ -111,7 +124,7 @@ def test_who_waits_no_longer_hangs_up(tmp_path: Path) -> None:
 
 def test_a_session_may_begin_before_anybody_asks(tmp_path: Path, path: Path) -> None:
     begun = path / "splitbrain" / "spark_analysis" / "begun"
-    with shared_analyses() as service:
+    with shared_session() as service:
         assert service is not None
         service.begin()
         await_true(begun.exists, 60)
@@ -119,9 +132,9 @@ def test_a_session_may_begin_before_anybody_asks(tmp_path: Path, path: Path) -> 
 
 
 def test_a_session_that_is_offered_already_is_the_one(tmp_path: Path) -> None:
-    with shared_analyses():
+    with shared_session():
         offered = os.environ[VARIABLE]
-        with shared_analyses() as inner:
+        with shared_session() as inner:
             assert inner is None
             assert os.environ[VARIABLE] == offered
         assert analyse(tmp_path / "a")[0] is None
@@ -135,3 +148,19 @@ def test_an_offer_of_a_process_that_is_gone_is_no_offer(
     with start_analysis(tmp_path / "a") as analysis:
         assert isinstance(analysis, AnalysisProcess)
         assert analysis.wait() is None
+
+
+def test_a_question_of_another_kind_shares_it_and_what_is_not_served_is_asked_alone(
+    tmp_path: Path, path: Path
+) -> None:
+    asked = f"{PACKAGE}.spark_analysis.asked"
+    (path / "splitbrain" / "spark_analysis" / "unserved.py").write_text("print(7)")
+    with shared_session():
+        _, process = analyse(tmp_path / "a")
+        answered = ask_spark(asked, "request", name="test", timeout_s=60)
+        assert json.loads(answered.answer) == ["request", process]
+        failed = ask_spark(asked, "fail", name="test", timeout_s=None)
+        assert failed == Answered(3, b"", "it could not.")
+        assert ask_spark(asked, "hang", name="test", timeout_s=0.2) == Answered(None, b"", "")
+        unserved = ask_spark(f"{PACKAGE}.spark_analysis.unserved", 1, name="test", timeout_s=60)
+        assert unserved == Answered(0, b"7", "")
