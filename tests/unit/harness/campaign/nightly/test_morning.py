@@ -99,7 +99,7 @@ def test_new_gone_and_changed_are_told_from_the_last_night_that_proved_something
     beside = text.partition('id="last-night"')[2].partition("</section>")[0]
     assert f'<a href="../{second.parent.name}/index.html">' in beside
     assert "No new failure" in beside
-    assert re.search(r"<code>f\d-\w+</code> was not met again", beside)
+    assert re.search(r"<code>f\d-\w+</code> did not occur again", beside)
 
 
 def test_a_night_whose_gate_did_not_answer_says_so_and_shows_its_runs(
