@@ -255,7 +255,12 @@ def test_runs_of_every_older_version_are_read_with_what_they_tell(
         "damage": [[]],
         "operations": [40],
     }
-    since = {1: {}, 2: {"plan_digest": ["d"]}}
+    figures = {"elections": [2], "unavailability_max_ms": [3.0], "reproduce": ["sim --seed 7"]}
+    since: dict[int, dict[str, list[Any]]] = {
+        1: {},
+        2: {"plan_digest": ["d"]},
+        3: {"plan_digest": ["d"], **figures},
+    }
     assert {version for name, version in OLDER if name == "runs"} == since.keys()
     for version, more in since.items():
         table = OLDER["runs", version].table
@@ -265,16 +270,18 @@ def test_runs_of_every_older_version_are_read_with_what_they_tell(
         (row,) = rows(lake.runs.where(sql.col("run_id") == f"old-{version}"))
         told = {"run_id": [f"old-{version}"], **columns, **more}
         assert {name: row[name] for name in told} == {name: one for name, (one,) in told.items()}
-        unknown = set(RUNS.schema.names) - told.keys()
-        assert {"elections", "unavailability_max_ms", "reproduce"} <= unknown
-        assert {row[name] for name in unknown} == {None}
+        unknown = set(RUNS.schema.names) - told.keys() - {"expected"}
+        assert {row[name] for name in unknown} <= {None}
+        # A planted bug was what told of an expected violation.
+        assert row["expected"] is True
         assert row["system"] == "kraft"
     assert lake.runs.count() == len(runs) + len(since)
     # The gate reads the same rows without Spark.
     old = {run.run_id: run for run in read_lake(store.uri).runs}
-    for version in since:
+    for version, more in since.items():
         run = old[f"old-{version}"]
-        assert (run.elections, run.longest_unavailability_ms) == (None, None)
+        assert run.elections == more.get("elections", [None])[0]
+        assert run.longest_unavailability_ms == more.get("unavailability_max_ms", [None])[0]
         assert "--seed 7" in run.reproduce
 
 
