@@ -34,6 +34,7 @@ from splitbrain.harness.campaign.gate.sentences import (
     threshold_sentence,
     value_text,
 )
+from splitbrain.harness.campaign.nightly.metrics import METRICS
 from splitbrain.harness.campaign.nightly.record import NightlyRecord
 from splitbrain.harness.campaign.suite.ledger import RunEnded
 from splitbrain.harness.campaign.suite.night import NightFolder
@@ -295,6 +296,8 @@ def _answers(morning: Morning) -> list[tuple[str, list[Link]]]:
     }
     told = {folder / PAGE, folder / "all-runs", *groups["Gate"]}
     groups["Night"] = sorted({*folder.iterdir(), folder / "nightly.json"} - told)
+    # Of the last night alone, beside all of them.
+    groups["Night"] += [path for path in (folder.parent / METRICS,) if path.is_file()]
     return [
         (name, [_link(path, folder, path.name) for path in paths])
         for name, paths in groups.items()

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from splitbrain.harness.campaign.nightly.metrics import METRICS
 from splitbrain.harness.campaign.nightly.steps import Steps
 from tests.unit.harness.campaign.nightly.fake_nightly import Nightly, gate_in_process
 from tests.unit.harness.campaign.suite.fake_nights import does, matrix
@@ -64,6 +65,7 @@ def test_all_that_a_night_leaves_is_reachable_and_no_link_is_broken(nightly: Nig
     assert len(left) > 15
     assert [path for path in left if not {*links} & {path, *path.parents}] == []
     assert page.resolve() in links
+    assert (second.parent.parent / METRICS).resolve() in links
 
 
 def test_the_gate_s_verdict_stands_above_all_and_a_violation_with_its_reproduce_line(
