@@ -10,8 +10,8 @@ from pathlib import Path
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.analyze import problem_of
 from splitbrain.spark_analysis.owned_process import live_with
-from splitbrain.spark_analysis.service import problem_of
 
 _EXIT_USAGE = 64
 

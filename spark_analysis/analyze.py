@@ -15,6 +15,7 @@ from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis import run as rows
 from splitbrain.contracts.analysis.run import Row, RunAnalysis
+from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.frames import RunTables, open_tables, struct_type
 from splitbrain.spark_analysis.ingest import ingest
@@ -115,6 +116,20 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     )
     replace_file(folder.analysis_summary, msgspec.json.encode(analysis))
     return analysis
+
+
+def problem_of(run_folder: Path) -> str | None:
+    """Analyse a run; return why that was not possible, as one sentence."""
+    try:
+        analyze(run_folder)
+    except HarnessError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - a traceback would end with 1, which is a verdict
+        return (
+            f"could not analyse the run ({run_folder}): {type(error).__name__}: {error}. "
+            "This is a defect of splitbrain; please report it with the run folder."
+        )
+    return None
 
 
 class Results:

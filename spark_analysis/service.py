@@ -24,7 +24,7 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.figure import FiguresRequest
 from splitbrain.spark_analysis import across_process, gate_process
-from splitbrain.spark_analysis.analyze import analyze
+from splitbrain.spark_analysis.analyze import problem_of
 from splitbrain.spark_analysis.owned_process import answer_in, end_in_order, live_with
 from splitbrain.spark_analysis.session import spark_session
 
@@ -105,20 +105,6 @@ def _watch(connection: socket.socket, answered: threading.Event) -> None:
         left = True
     if left and not answered.is_set():
         end_in_order()
-
-
-def problem_of(run_folder: Path) -> str | None:
-    """Analyse a run; return why that was not possible, as one sentence."""
-    try:
-        analyze(run_folder)
-    except HarnessError as error:
-        return str(error)
-    except Exception as error:  # noqa: BLE001 - a traceback would end with 1, which is a verdict
-        return (
-            f"could not analyse the run ({run_folder}): {type(error).__name__}: {error}. "
-            "This is a defect of splitbrain; please report it with the run folder."
-        )
-    return None
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Of a sweep that cannot be read, and of one that does not add up, no seed counts as clean.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -161,8 +162,9 @@ def sweep_sentence(sweep: GatedSweep) -> str:
     """Return one sentence on how far a sweep went and what it came to."""
     if sweep.sweep is None:
         return f"It cannot be read: {sweep.problem}."
-    planned, counts = sweep.sweep.planned, _counts(sweep.seeds)
-    told = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()) or "none"
+    planned = sweep.sweep.planned
+    counts = sorted(Counter(seed.outcome for seed in sweep.seeds).items())
+    told = ", ".join(f"{count:,} {outcome}" for outcome, count in counts) or "none"
     ways = [f"with {', '.join(sweep.sweep.bugs)}"] if sweep.sweep.bugs else []
     ways += ["beyond the promise"] if sweep.sweep.beyond_promise else []
     how = f", {' and '.join(ways)}" if ways else ""
@@ -172,10 +174,3 @@ def sweep_sentence(sweep: GatedSweep) -> str:
     if sweep.problem is not None:
         sentences.append(f"None of them counts as clean: {sweep.problem}.")
     return " ".join(sentences)
-
-
-def _counts(seeds: Sequence[SeedVerdict]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for seed in seeds:
-        counts[seed.outcome] = counts.get(seed.outcome, 0) + 1
-    return dict(sorted(counts.items()))
