@@ -1,8 +1,11 @@
 """``splitbrain systems check`` passes a sound adapter; each defect of one turns a finding red."""
 
+import asyncio
+import inspect
+import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,22 +116,25 @@ def test_settings_reach_the_adapter_and_an_unknown_one_is_refused(check: Check) 
     assert check(Tuned, options=("--setting", "mood=fast")) == {}
 
 
+#: Changes a completion, and may take its time for it.
+Change = Callable[[Operation, Completion], Completion | Awaitable[Completion]]
+
+
 class Wrapped:
     """A client whose completions are changed."""
 
-    def __init__(self, client: Any, change: Callable[[Operation, Completion], Completion]) -> None:
+    def __init__(self, client: Any, change: Change) -> None:
         self._client, self._change = client, change
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
-        return self._change(operation, await self._client.invoke(operation, timeout_s))
+        changed = self._change(operation, await self._client.invoke(operation, timeout_s))
+        return await changed if inspect.isawaitable(changed) else changed
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def with_client(
-    shelf: type[ServerSystem], change: Callable[[Operation, Completion], Completion]
-) -> type[ServerSystem]:
+def with_client(shelf: type[ServerSystem], change: Change) -> type[ServerSystem]:
     class Changed(shelf):
         def open_client(self, runtime: Any, route: Any) -> Any:
             return Wrapped(super().open_client(runtime, route), change)
@@ -136,9 +142,13 @@ def with_client(
     return Changed
 
 
-def _fails_late(_operation: Operation, completion: Completion) -> Completion:
-    is_late = completion.error == "timeout"
-    return msgspec.structs.replace(completion, type="fail") if is_late else completion
+async def _fails_late(operation: Operation, completion: Completion) -> Completion:
+    # The writes of a paused node's clients are often overwritten before anybody reads them. These
+    # stand while their client waits, so that the others do.
+    if operation.f != "write" or completion.type != "ok" or random.random() > 0.1:
+        return completion
+    await asyncio.sleep(conformance._TIMEOUT_S)
+    return Completion("fail", error="timeout")
 
 
 def _misreads(operation: Operation, completion: Completion) -> Completion:
@@ -167,7 +177,7 @@ def _raises(operation: Operation, completion: Completion) -> Completion:
 @pytest.mark.parametrize(
     ("change", "title", "finding", "says"),
     [
-        (_fails_late, "pause", "pause: outcomes", "in time called fail, such as"),
+        (_fails_late, "calm", "calm: outcomes", "in time called fail, such as"),
         (_misreads, "calm", "calm: outcomes", "linearizability"),
         (_refuses_many, "calm", "calm: successes", "no-luck"),
         (_raises, "calm", "calm: the run", "it raised KeyError"),
@@ -177,7 +187,7 @@ def _raises(operation: Operation, completion: Completion) -> Completion:
 )
 def test_a_client_that_breaks_a_rule_is_told_which(
     check: Check,
-    change: Callable[[Operation, Completion], Completion],
+    change: Change,
     title: str,
     finding: str,
     says: str,
