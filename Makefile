@@ -14,6 +14,7 @@ TIME_LIMIT ?= 60
 NIGHT_BUDGET ?= 8h
 # Seconds of each night for runs of the correct quorum under every kind of fault.
 ALARM_BUDGET ?= 3600
+FINDING_BUDGET ?= 20m
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -164,6 +165,8 @@ nightly: setup images classes ## suite, lake and gate within NIGHT_BUDGET, goes 
 	@failed=""
 	$(BIN)/splitbrain nightly bench/nights/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" night (exit $$?)"
+	$(BIN)/splitbrain findings run --fresh --time-budget "$(FINDING_BUDGET)" \
+		|| failed+=" findings (exit $$?)"
 	$(BIN)/python -m bench.false_alarms --runs 1000000 --time-budget "$(ALARM_BUDGET)" \
 		|| failed+=" bench.false_alarms (exit $$?)"
 	$(BIN)/python -m bench.reader_fuzz --files 100000 --seed "$$(($$(date +%s) / 86400))" \

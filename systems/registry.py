@@ -7,6 +7,7 @@ Adapters are imported when they are asked for, so that listing the names stays c
 start anything.
 """
 
+import inspect
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,6 +87,19 @@ def _unknown(name: str) -> UsageError:
         except UsageError as error:
             return UsageError(f"{problem}, and {error.problem}", error.next_step)
     return UsageError(problem, or_nearest(name, names(), "systems"))
+
+
+def finding_files() -> dict[str, Path]:
+    """Return the suites that show known losses of the systems, by their names, sorted.
+
+    They are the files ``findings/NAME.toml`` beside the module of a system's class.
+    """
+    found = [
+        file
+        for system in usable_systems()
+        for file in Path(inspect.getfile(type(system))).parent.glob("findings/*.toml")
+    ]
+    return {file.stem: file for file in sorted(found, key=lambda file: file.stem)}
 
 
 def each_system() -> Iterator[tuple[str, System | UsageError]]:

@@ -98,6 +98,12 @@ def _explained(_words: Sequence[str]) -> Iterable[str]:
     return [text.name for texts in explained().values() for text in texts]
 
 
+def _findings(words: Sequence[str]) -> Iterable[str]:
+    from splitbrain.systems.registry import finding_files
+
+    return finding_files() if "run" in words[:-1] else ("run",)
+
+
 _OF_OPTIONS: Final[dict[str, Values]] = {
     "--system": _systems,
     "--bug": _bugs,
@@ -112,6 +118,7 @@ _OF_OPTIONS: Final[dict[str, Values]] = {
 _OF_PLACES: Final[dict[str, Values]] = {
     **dict.fromkeys(("check", "replay", "shrink", "analyze", "gate"), _runs),
     "explain": _explained,
+    "findings": _findings,
 }
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.cli import campaign_commands, lake_commands, run_commands
+from splitbrain.harness.cli import campaign_commands, lake_commands, run_commands, setup_commands
 from splitbrain.harness.cli.command_app import app
 from splitbrain.harness.cli.command_end import exit_code_of
 from splitbrain.harness.console.console_lines import say
@@ -16,7 +16,7 @@ from splitbrain.harness.folder.tool_version import other_tool
 from splitbrain.history.reproduce_line import without_maker
 
 #: Importing them has added their commands.
-COMMAND_MODULES = (run_commands, campaign_commands, lake_commands)
+COMMAND_MODULES = (run_commands, campaign_commands, lake_commands, setup_commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,14 +5,18 @@ to name a command that explains something uses ``harness.report.explaining_comma
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
+
+import msgspec
 
 from splitbrain.checker.anomalies.explanations import anomalies
 from splitbrain.checker.anomalies.names import NAMES
 from splitbrain.checker.explanations import checkers, models
-from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.explanation import Explanation
+from splitbrain.contracts.errors import UNREADABLE, UsageError
+from splitbrain.contracts.explanation import Explanation, KnownLoss
 from splitbrain.contracts.nearest import nearest
 from splitbrain.contracts.runtime import EXACT_CAPABILITIES
 from splitbrain.harness.report import own_explanations
@@ -30,6 +34,7 @@ GROUPS: Final = {
     "verdict": "verdicts",
     "exit code": "exit codes",
     "planted bug": "planted bugs",
+    "known loss": "known losses",
 }
 _ID: Final = re.compile(r"inv-?0*(\d+)")
 _CODE: Final = re.compile(r"exit-(?:code-)?(\d+)")
@@ -45,7 +50,7 @@ Catalogue = Mapping[str, Sequence[Explanation]]
 
 def explained() -> Catalogue:
     """Return all that can be explained, by group."""
-    from splitbrain.systems.registry import usable_systems
+    from splitbrain.systems.registry import finding_files, usable_systems
 
     found: dict[str, list[Explanation]] = {group: [] for group in GROUPS}
     found["invariant"] += own_explanations.INVARIANTS
@@ -65,6 +70,11 @@ def explained() -> Catalogue:
             for name, sentence in system.planted_bugs.items()
             if name not in told
         )
+    for name, file in finding_files().items():
+        # Of a file that cannot be read `splitbrain findings` says why.
+        with suppress(OSError, KeyError, ValueError, *UNREADABLE):
+            words = msgspec.convert(tomllib.loads(file.read_text())["known_loss"], KnownLoss)
+            found["known loss"].append(words.explanation(name))
     found["invariant"].sort(key=lambda text: text.name)
     return found
 

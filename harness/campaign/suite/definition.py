@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.explanation import KnownLoss
 from splitbrain.history.durations import Duration
 from splitbrain.history.options import OptionField, options_of
 
@@ -116,6 +117,8 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     keep_valid: bool = False
     matrix: tuple[Matrix, ...] = ()
     program: tuple[Program, ...] = ()
+    #: Of a suite that shows a known loss.
+    known_loss: KnownLoss | None = None
 
 
 def choice_of(cells: Matrix | CellPattern, axis: str) -> Any:

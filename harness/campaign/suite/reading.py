@@ -14,6 +14,7 @@ import msgspec
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.explanation import KnownLoss
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import Runtime
@@ -40,6 +41,7 @@ _RECORDS: dict[str, type[msgspec.Struct]] = {
     "": Suite,
     "matrix": Matrix,
     "program": Program,
+    "known_loss": KnownLoss,
     "seeds": FreshSeeds,
     "include": CellPattern,
     "exclude": CellPattern,

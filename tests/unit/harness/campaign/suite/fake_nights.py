@@ -38,6 +38,11 @@ def program(name: str, *words: str, **fields: Any) -> str:
     return "\n".join(["[[program]]", f"name = {name!r}", *_lines(given)])
 
 
+def table(name: str, **fields: Any) -> str:
+    """One table in TOML."""
+    return "\n".join([f"[{name}]", *_lines(fields)])
+
+
 def does(what: str, **more: str) -> dict[str, str]:
     """The setting that tells the fake tool what to do."""
     return {"does": what, **more}
