@@ -17,6 +17,7 @@ from splitbrain.contracts.analysis import run as rows
 from splitbrain.contracts.analysis.run import Row, RunAnalysis
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.scratch_folders import scratch_folder
 from splitbrain.spark_analysis.frames import RunTables, open_tables, struct_type
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
@@ -46,6 +47,9 @@ _NEXT_STEP = (
     "Remove the analysis folder in it and run splitbrain analyze again; "
     "the run itself is not affected."
 )
+
+#: Part of a living run's history that a rehearsal takes.
+_REHEARSED_BYTES: Final = 8 << 20
 
 #: Jobs at work at the same time on few rows: Spark plans each on one core.
 _JOBS_AT_ONCE: Final = 2
@@ -118,6 +122,30 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     return analysis
 
 
+class _OverError(Exception):
+    """A rehearsal is to end."""
+
+
+def rehearse(run_folder: Path, session: SparkSession, is_over: Callable[[], bool]) -> None:
+    """Carry out all jobs on a copy of what a living run has so far, and keep nothing of it.
+
+    Spark loads and compiles most of its classes when it first needs them, so an analysis that
+    follows takes half its time. It ends with the jobs under way as soon as ``is_over`` says so.
+    """
+    living = RunFolder(run_folder)
+    with scratch_folder("rehearsal") as scratch, contextlib.suppress(_OverError):
+        copy = RunFolder(scratch / run_folder.name)
+        copy.root.mkdir()
+        for path in (living.plan, living.history, living.faults):
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                read = file.read(_REHEARSED_BYTES)
+                (copy.root / path.name).write_bytes(read[: read.rfind(b"\n") + 1])
+        size = sum(ingest(copy.root).rows.values())
+        with settings_for(session, size):
+            tables = open_tables(session, [copy.root], in_one_piece=True)
+            _carry_out(session, tables, copy, _JOBS_AT_ONCE, is_over)
+
+
 def problem_of(run_folder: Path) -> str | None:
     """Analyse a run; return why that was not possible, as one sentence."""
     try:
@@ -162,12 +190,18 @@ class _Stored(Mapping[type[Row], DataFrame]):
 
 
 def _carry_out(
-    spark: SparkSession, tables: RunTables, folder: RunFolder, at_once: int
+    spark: SparkSession,
+    tables: RunTables,
+    folder: RunFolder,
+    at_once: int,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[Results, Counts]:
     """Carry out all jobs, some at once, each after those whose results it needs."""
     found = _Stored(spark)
 
     def store(row: type[Row], job: Callable[[RunTables, Frames], DataFrame]) -> Path:
+        if is_over():
+            raise _OverError
         return store_result(job(tables, found), table_of(row), folder)
 
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="job")

@@ -1,15 +1,18 @@
 """Questions one after the other in one session: analyses of runs, looks at lakes, figures of gates.
 
-``python -m splitbrain.spark_analysis.service DESCRIPTOR OWNER`` takes connections of the listening
-socket of that number. Each asks one question, a line of JSON: the name of a module, and the path
-that it would be given in a process of its own. It is answered with a line: the exit code that the
-module would have, its answer, and why there is none. An asker that hangs up, because it waits no
-longer, ends this process with all that Spark does in it, and so does the end of the process OWNER;
-whoever gave the socket gives it to the next one. A broken run folder is that question's problem
-alone.
+``python -m splitbrain.spark_analysis.service DESCRIPTOR OWNER [RUN]`` takes connections of the
+listening socket of that number. Each asks one question, a line of JSON: the name of a module, and
+the path that it would be given in a process of its own. It is answered with a line: the exit code
+that the module would have, its answer, and why there is none. An asker that hangs up, because it
+waits no longer, ends this process with all that Spark does in it, and so does the end of the
+process OWNER; whoever gave the socket gives it to the next one. A broken run folder is that
+question's problem alone. Of a run that still goes on, RUN, it carries out all jobs until the first
+question comes.
 """
 
+import contextlib
 import json
+import select
 import socket
 import sys
 import threading
@@ -24,7 +27,7 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.figure import FiguresRequest
 from splitbrain.spark_analysis import across_process, gate_process
-from splitbrain.spark_analysis.analyze import problem_of
+from splitbrain.spark_analysis.analyze import problem_of, rehearse
 from splitbrain.spark_analysis.owned_process import answer_in, end_in_order, live_with
 from splitbrain.spark_analysis.session import spark_session
 
@@ -35,11 +38,13 @@ _ROOM: Final = f"{PACKAGE}.spark_analysis"
 
 def main(arguments: list[str]) -> int:
     """Serve until it is time for a fresh process; return the exit code."""
-    descriptor, owner = map(int, arguments)
+    descriptor, owner = map(int, arguments[:2])
     live_with(owner)
     with socket.socket(fileno=descriptor) as listener:
         try:
             with spark_session() as session:
+                for run in arguments[2:]:
+                    _rehearse(Path(run), session, listener)
                 for _ in range(QUESTIONS_MAX):
                     _serve(listener, session)
         except HarnessError as error:
@@ -47,6 +52,12 @@ def main(arguments: list[str]) -> int:
             _serve(listener, error)
             return error.exit_code
     return 0
+
+
+def _rehearse(run_folder: Path, session: SparkSession, listener: socket.socket) -> None:
+    # A run whose files cannot be read yet costs the later answers some time, and nothing else.
+    with contextlib.suppress(Exception):
+        rehearse(run_folder, session, lambda: bool(select.select([listener], [], [], 0)[0]))
 
 
 def _serve(listener: socket.socket, session: SparkSession | HarnessError) -> None:

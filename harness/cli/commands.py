@@ -53,7 +53,7 @@ from splitbrain.harness.folder.results import (
 )
 from splitbrain.harness.folder.store import drop_data, find_run, is_alive
 from splitbrain.harness.judge.analysis_process import kill_all
-from splitbrain.harness.pool.spark_service import shared_session
+from splitbrain.harness.pool.spark_service import SparkService, shared_session
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.alarms import alarms_of
 from splitbrain.harness.report.github import tell_github
@@ -94,10 +94,8 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
         judging_session(console, kill_all, shows=True) as session,
         shared_session() if with_spark else nullcontext() as service,
     ):
-        # Started no earlier: it takes the processors for seconds, and clients are measured.
-        on_last_read = None if service is None else service.begin
         try:
-            run = ready_run(options, system, console, session, on_last_read)
+            run = ready_run(options, system, console, session, service)
         except KeyboardInterrupt:
             session.say(
                 "interrupted: a simulated run leaves nothing until it is over."
@@ -107,6 +105,9 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
             return Judged(EXIT_UNKNOWN, interrupted=True)
         with session.judging():
             outcome = run()
+            if service is not None:
+                # Also of a run that was interrupted: what it recorded is analysed.
+                service.hurry()
             if outcome.hurried:
                 session.say(
                     "interrupted twice, so nothing was judged; "
@@ -181,7 +182,7 @@ def ready_run(
     system: System,
     console: Console,
     session: Session,
-    on_last_read: Callable[[], None] | None = None,
+    analyst: SparkService | None = None,
 ) -> Callable[[], RunOutcome]:
     """Prepare a run; what it gives back carries it out, or hands over what was carried out.
 
@@ -196,7 +197,7 @@ def ready_run(
         return lambda: outcome
     test = prepare(options, system, lambda: runtimes.runtime(options.experiment.runtime))
     test.runtime.prepare(test.system.images())
-    return lambda: run_test(test, console, interrupts=session.interrupts, on_last_read=on_last_read)
+    return lambda: run_test(test, console, interrupts=session.interrupts, analyst=analyst)
 
 
 def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Results:

@@ -20,14 +20,18 @@ _TERMINATION_PATIENCE_S: Final = 10.0
 
 
 def start_spark(
-    module: str, given: Path | int, output: IO[bytes] | int, errors: IO[bytes] | int
+    module: str,
+    given: Path | int,
+    output: IO[bytes] | int,
+    errors: IO[bytes] | int,
+    *more: Path,
 ) -> "subprocess.Popen[bytes]":
     """Start a module, as ``subprocess.Popen`` does; raise OSError if no process can be had.
 
     ``given`` is a path, or a descriptor that the module inherits.
     """
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(given), str(os.getpid())],
+        [sys.executable, "-P", "-m", module, str(given), str(os.getpid()), *map(str, more)],
         pass_fds=(given,) if isinstance(given, int) else (),
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -46,6 +50,16 @@ def end_spark(process: "subprocess.Popen[bytes]") -> None:
         except subprocess.TimeoutExpired:
             signal_spark(process, signal.SIGKILL)
             process.wait()
+
+
+def set_niceness(process: "subprocess.Popen[bytes]", niceness: int) -> None:
+    """Make a child and its JVM give way to all others (19), or no longer (0), as far as it goes."""
+    # A user may not take niceness back, which matters only beside other work.
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, process.pid, niceness)
+    # Where the kernel schedules by sessions, the niceness of one process counts inside it alone.
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(niceness))
 
 
 def signal_spark(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:

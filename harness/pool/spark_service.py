@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, Self
 import msgspec
 
 from splitbrain.contracts.distribution import PACKAGE
-from splitbrain.harness.pool.spark_child import end_spark, start_spark
+from splitbrain.harness.pool.spark_child import end_spark, set_niceness, start_spark
 from splitbrain.history.scratch_folders import scratch_folder
 
 #: Environment variable with the path of the socket.
@@ -30,6 +30,7 @@ VARIABLE: Final = "SPLITBRAIN_ANALYSES"
 #: Processes that ended by an error, after which nobody is served any more.
 _FAILURES_MAX: Final = 5
 _READ_BYTES: Final = 1 << 16
+_GIVES_WAY: Final = 19
 
 
 class Answered(NamedTuple):
@@ -142,6 +143,7 @@ class SparkService:
         self._lock = threading.Lock()
         self._is_over = False
         self._process: subprocess.Popen[bytes] | None = None
+        self._rehearsed: Path | None = None
         self._keeper = threading.Thread(target=self._keep, name="spark-service", daemon=True)
 
     def __enter__(self) -> Self:
@@ -152,7 +154,7 @@ class SparkService:
         with self._lock:
             self._is_over = True
             process = self._process
-        self.begin()
+        os.write(self._wake, b"\0")
         if process is not None:
             end_spark(process)
         self._keeper.join()
@@ -160,9 +162,27 @@ class SparkService:
         os.close(self._woken)
         os.close(self._wake)
 
-    def begin(self) -> None:
-        """Start the session now: somebody will soon ask."""
+    def prepare(self, run_folder: Path) -> None:
+        """Start the session beside a run's clients, giving way to all; it rehearses with the run.
+
+        From ``begin`` or ``hurry`` on it gives way to nobody.
+        """
+        self._rehearsed = run_folder
         os.write(self._wake, b"\0")
+
+    def begin(self) -> None:
+        """Start the session now, or let it hurry: somebody will soon ask."""
+        if not self.hurry():
+            os.write(self._wake, b"\0")
+
+    def hurry(self) -> bool:
+        """Let a session give way to nobody any more; return whether there is one."""
+        with self._lock:
+            process = self._process
+        if process is None or process.poll() is not None:
+            return False
+        set_niceness(process, 0)
+        return True
 
     def _keep(self) -> None:
         failures = 0
@@ -187,7 +207,12 @@ class SparkService:
                 self._listener.fileno(),
                 log,
                 subprocess.STDOUT,
+                *([] if self._rehearsed is None else [self._rehearsed]),
             )
+            if self._rehearsed is not None:
+                set_niceness(self._process, _GIVES_WAY)
+            # One that follows it is started for a question.
+            self._rehearsed = None
             return self._process
         return None
 

@@ -5,9 +5,10 @@ collecting, so that what is there can be judged; whatever happens, nothing is le
 design, sections 5 and 7.
 """
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
 
 import msgspec
 from rich.console import Console
@@ -39,17 +40,33 @@ class RunOutcome(msgspec.Struct, frozen=True):
     hurried: bool = False
 
 
+#: Load in which a session that gives way to all has time to start.
+_PREPARED_S: Final = 20.0
+
+
+class Analyst(Protocol):
+    """Somebody who analyses the run after its verdict."""
+
+    def prepare(self, run_folder: Path) -> None:
+        """Get ready without disturbing the clients, which begin."""
+        ...
+
+    def begin(self) -> None:
+        """Get ready at once: the clients are through, and the nodes are stopped now."""
+        ...
+
+
 def run_test(
     test: PreparedTest,
     console: Console,
     timing: Timing | None = None,
     interrupts: Interrupts | None = None,
-    on_last_read: Callable[[], None] | None = None,
+    analyst: Analyst | None = None,
 ) -> RunOutcome:
     """Run one prepared test, shown on the console.
 
     Without ``interrupts`` of the command around it the run takes the signals itself.
-    ``on_last_read`` is called once the clients are through, before the nodes are stopped.
+    ``analyst`` is told when the clients begin, and when they are through.
 
     Raises:
         HarnessError: not even the run folder could be made.
@@ -61,7 +78,7 @@ def run_test(
         living = context.enter_context(
             create_run(test.options.runs_folder, name, test.experiment.seed)
         )
-        run = _Run(test, name, living, timing or Timing.of(test.system.tempo()), on_last_read)
+        run = _Run(test, name, living, timing or Timing.of(test.system.tempo()), analyst)
         title = f"splitbrain {name}, seed {test.experiment.seed}, {living.run_id}"
         display = LiveDisplay(console, run.progress, title)
 
@@ -93,9 +110,9 @@ class _Run:
         name: str,
         living: LivingRun,
         timing: Timing,
-        on_last_read: Callable[[], None] | None,
+        analyst: Analyst | None,
     ) -> None:
-        self._test, self._on_last_read = test, on_last_read
+        self._test, self._analyst = test, analyst
         plan = plan_of(test, name, living.run_id)
         self._stage = Stage(test, plan, living, timing, needs(test.schedule))
         for fault in test.schedule:
@@ -138,10 +155,12 @@ class _Run:
         if not self.stop.is_set():
             phase = self._load_phase()
             self.loaded = True
+            if self._analyst is not None and self._test.experiment.time_limit_s >= _PREPARED_S:
+                self._analyst.prepare(self._stage.folder.root)
             phase.run()
             self._stage.settle(phase.read_finally)
-            if self._on_last_read is not None and not self.stop.is_set():
-                self._on_last_read()
+            if self._analyst is not None and not self.stop.is_set():
+                self._analyst.begin()
 
     def _load_phase(self) -> LoadPhase:
         test, stage = self._test, self._stage

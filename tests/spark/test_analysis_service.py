@@ -28,6 +28,10 @@ def children(parent: int) -> set[int]:
     return {int(word) for word in words} & {int(p.name) for p in Path("/proc").glob("[0-9]*")}
 
 
+def niceness(process: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, process)
+
+
 def analyse(folder: Path) -> str | None:
     with start_analysis(folder) as analysis:
         assert isinstance(analysis, AskedAnalysis)
@@ -62,9 +66,16 @@ def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Pat
     # A table's place is taken by a file.
     RunFolder(broken).operations.write_text("")
     before = children(os.getpid())
-    with shared_session():
-        assert analyse(first) is None
+    with shared_session() as service:
+        assert service is not None
+        # It starts beside the clients of a run, and gives way to them until they are through.
+        service.prepare(first)
+        await_true(lambda: {niceness(each) for each in children(os.getpid()) - before} == {19}, 60)
         (process,) = children(os.getpid()) - before
+        service.begin()
+        assert niceness(process) == (0 if os.geteuid() == 0 else 19)
+        assert analyse(first) is None
+        assert {niceness(each) for each in children(process)} <= {niceness(process)}
         problem = analyse(broken)
         assert problem is not None
         assert problem.startswith("The Spark analysis could not ")
