@@ -106,8 +106,10 @@ class OneNode:
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def asked(handler: Handler, *operations: Operation, timeout_s: float = 5.0) -> list[Completion]:
-    """Have one client ask a server for these operations."""
+def asked(
+    handler: Handler, *operations: Operation, timeouts_s: Sequence[float] = ()
+) -> list[Completion]:
+    """Have one client ask a server for these operations, each with its timeout."""
 
     async def ask() -> list[Completion]:
         over: list[asyncio.Event] = []
@@ -123,7 +125,8 @@ def asked(handler: Handler, *operations: Operation, timeout_s: float = 5.0) -> l
         async with server:
             await asyncio.to_thread(Parrot().ready, runtime)
             client = Parrot().open_client(runtime, Route("pinned", N1))
-            answers = [await client.invoke(operation, timeout_s) for operation in operations]
+            times_s = timeouts_s or [30.0] * len(operations)
+            answers = [await client.invoke(*each) for each in zip(operations, times_s, strict=True)]
             await client.close()
             await asyncio.gather(*(each.wait() for each in over))
             return answers
@@ -201,16 +204,22 @@ def test_what_broke_after_it_was_sent_is_unknown_and_the_next_connects_anew() ->
 
 
 def test_a_late_answer_never_meets_a_later_operation() -> None:
+    quick = asyncio.Event()
+
     async def answer_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked_for = 0
         while line := await reader.readline():
             asked_for += 1
             if json.loads(line)[0] == "slow":
-                await asyncio.sleep(0.4)
+                await quick.wait()
+            else:
+                quick.set()
             writer.write(json.dumps(asked_for).encode() + b"\n")
         await end(writer)
 
-    answers = asked(answer_late, operation("slow"), operation("quick"), timeout_s=0.2)
+    # The first must have connected within its time, however busy the machine is.
+    timeouts_s = (1.0, 30.0)
+    answers = asked(answer_late, operation("slow"), operation("quick"), timeouts_s=timeouts_s)
     assert answers[0] == Completion("info", error="timeout")
     # The first of a new connection.
     assert answers[1] == Completion("ok", 1, node="n1")

@@ -152,10 +152,11 @@ async def test_the_connection_is_kept_for_the_next_request(pair: Pair) -> None:
 async def test_a_timeout_closes_the_connection_and_the_next_request_opens_another(
     pair: Pair,
 ) -> None:
-    pair.link.send(CorrelationId(1), VOTE, 50)
+    # The request must have arrived within that time, however busy the machine is.
+    pair.link.send(CorrelationId(1), VOTE, 500)
     first, correlation, _ = await pair.next_request()
     number, reason = await pair.sender.result()
-    assert (number, reason) == (1, "no answer within 50 ms")
+    assert (number, reason) == (1, "no answer within 500 ms")
     assert pair.sender.refusals == [False]
     assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
     pair.listener.answer(first, correlation, GRANTED)  # late: goes nowhere

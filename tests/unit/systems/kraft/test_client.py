@@ -77,7 +77,7 @@ def test_a_following_client_goes_past_a_dead_node() -> None:
 
 def test_a_change_that_is_not_answered_in_time_is_unknown() -> None:
     async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert outcome(await client.invoke(WRITE, 0.2)) == ("info", "timed-out")
+        assert outcome(await client.invoke(WRITE, 1.0)) == ("info", "timed-out")
         assert nodes.asked == [N1]
 
     run({N1: is_silent, N2: leads, N3: leads}, Route("leader", N1), body)
