@@ -89,7 +89,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     system: Annotated[
         str,
         Option(
-            "System under test; 'splitbrain systems' lists them.",
+            "System under test, NAME or NAME@VERSION; 'splitbrain systems' lists them.",
             group="System",
         ),
     ]

@@ -16,5 +16,14 @@ NO_EPOCH: Final = -1
 #: The system under test where none is named.
 DEFAULT_SYSTEM: Final = "kraft"
 
+#: Between the name of a system and a version of it, ``etcd@3.5.2``.
+VERSION_MARK: Final = "@"
+
+
+def system_name(system: str) -> str:
+    """Return the name of a system that is chosen with a version, ``NAME@VERSION``, or without."""
+    return system.partition(VERSION_MARK)[0]
+
+
 #: Identifier of a run: UTC time and seed, unique on the machine, used in labels and folder names.
 RunId = NewType("RunId", str)

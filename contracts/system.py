@@ -130,8 +130,18 @@ class System(ABC):
     #: given, or with all values that it can have, that one first.
     settings: Mapping[str, str | tuple[str, ...]] = {}
 
+    #: Versions that ``NAME@VERSION`` chooses from, the usual one first; empty: there is no choice.
+    offered_versions: Sequence[str] = ()
+    #: The chosen one; None: the usual one, if any.
+    chosen_version: str | None = None
+
     #: None: the adapter knows none.
     canary: Canary | None = None
+
+    @property
+    def version(self) -> str | None:
+        """Version that this instance deploys; None where there is no choice."""
+        return self.chosen_version or next(iter(self.offered_versions), None)
 
     @property
     def planted_bugs(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from splitbrain.contracts.names import system_name
 from splitbrain.history.expectation import expects_violation
 from splitbrain.history.plan import Plan, decode_plan, flat
 from splitbrain.history.run_folder import RunFolder, is_plain_name
@@ -120,7 +121,7 @@ def identify(folder: RunFolder, damage: Damage) -> Identity:
     if plan is None:
         nodes = tuple(str(node) for node in folder.node_names())
         return Identity(f"{root.name}.{digest}", root.name, None, nodes, UNKNOWN, UNKNOWN)
-    started, system = instant(plan.started_at), plan.experiment.system
+    started, system = instant(plan.started_at), system_name(plan.experiment.system)
     return Identity(
         run_id=f"{plan.run_id}.{digest}",
         name=plan.run_id,
@@ -185,7 +186,7 @@ def run_row(
         experiment = plan.experiment
         planned = (
             plan.test,
-            plan.system_versions.get(experiment.system),
+            plan.system_versions.get(system_name(experiment.system)),
             experiment.runtime,
             plan.workload,
             experiment.nemesis,

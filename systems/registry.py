@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from splitbrain.contracts.errors import UsageError, in_one_line
+from splitbrain.contracts.names import VERSION_MARK
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
 from splitbrain.plugins.contract import held
@@ -62,11 +63,24 @@ def names() -> tuple[str, ...]:
 
 
 def system(name: str) -> System:
-    """Return a fresh adapter for one run.
+    """Return a fresh adapter for one run; the name may choose a version, ``NAME@VERSION``.
 
     Raises:
-        UsageError: no system has this name, several have, or it cannot be used.
+        UsageError: no system has this name, several have, it cannot be used, or has no such
+            version.
     """
+    name, mark, version = name.partition(VERSION_MARK)
+    found = _adapter(name)
+    if mark and version not in found.offered_versions:
+        problem = f"there is no version {version!r} of the system {name!r}"
+        if not found.offered_versions:
+            raise UsageError(problem, f"It has no choice of versions: write {name}")
+        raise UsageError(problem, or_nearest(version, found.offered_versions, "versions"))
+    found.chosen_version = version or None
+    return found
+
+
+def _adapter(name: str) -> System:
     files = _files().get(name, ())
     offered = _OFFERS.offered(name, files)
     if offered is not None:
@@ -102,6 +116,14 @@ def finding_files() -> dict[str, Path]:
     return {file.stem: file for file in sorted(found, key=lambda file: file.stem)}
 
 
+def chosen_names() -> Iterator[str]:
+    """Yield every way to name a system: its name, and that with each version that it offers."""
+    for name, found in each_system():
+        yield name
+        if isinstance(found, System):
+            yield from (f"{name}{VERSION_MARK}{version}" for version in found.offered_versions)
+
+
 def each_system() -> Iterator[tuple[str, System | UsageError]]:
     """Yield every name, sorted, with a fresh adapter or why there is none."""
     for name in names():
@@ -119,6 +141,8 @@ def usable_systems() -> Iterator[System]:
 def admitted(name: str) -> str:
     """Return the name of a system that a user names by it, or as ``path/to/file.py:Class``.
 
+    A version behind it, as in ``NAME@VERSION``, stays there.
+
     The system of a file is known by its name from now on, to this process and those it starts.
 
     Raises:
@@ -126,19 +150,26 @@ def admitted(name: str) -> str:
     """
     if not is_file(name):
         return name
-    file = absolute(name)
+    path, _, place = absolute(name).rpartition(":")
+    place, mark, version = place.partition(VERSION_MARK)
+    file = f"{path}:{place}"
     if "," in file:
         raise UsageError(f"the path of {file!r} has a comma", "Move the file")
     own_name = _of_file(file).name
     os.environ[VARIABLE] = ",".join(dict.fromkeys([*_parts(), file]))
-    # Refuses it if others have this name.
-    system(own_name)
-    return own_name
+    # Refuses it if others have this name, and a version that there is not.
+    system(f"{own_name}{mark}{version}")
+    return f"{own_name}{mark}{version}"
 
 
 def file_of(name: str) -> str | None:
-    """Return the file and class of a system, ``/path/to/file.py:Class``; None for the others."""
-    return next(iter(_files().get(name, ())), None)
+    """Return the file and class of a system, ``/path/to/file.py:Class``; None for the others.
+
+    A version behind the name stands behind the class too.
+    """
+    name, mark, version = name.partition(VERSION_MARK)
+    file = next(iter(_files().get(name, ())), None)
+    return file and f"{file}{mark}{version}"
 
 
 def versions_of(system: System) -> dict[str, str]:

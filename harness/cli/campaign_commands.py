@@ -121,7 +121,7 @@ def suite_command(
     "findings",
     MANY_RUNS,
     "findings",
-    "findings run redis-sentinel-failover",
+    "findings run --time-budget 20m",
 )
 def findings_command(
     action: str | None = None,

@@ -21,9 +21,9 @@ Values = Callable[[Sequence[str]], Iterable[str]]
 
 
 def _systems(_words: Sequence[str]) -> Iterable[str]:
-    from splitbrain.systems.registry import names
+    from splitbrain.systems.registry import chosen_names
 
-    return names()
+    return chosen_names()
 
 
 def _bugs(words: Sequence[str]) -> Iterable[str]:

@@ -37,6 +37,8 @@ class ListedSystem(msgspec.Struct, frozen=True):
     evidence: tuple[str, ...]
     #: Name of a planted bug to what it does, one sentence.
     planted_bugs: Mapping[str, str]
+    #: Versions that ``NAME@VERSION`` chooses from, the usual one first.
+    offered_versions: tuple[str, ...] = ()
     #: Why it cannot be used; empty where it can.
     problem: str = ""
 
@@ -89,6 +91,7 @@ def _listed(system: System) -> ListedSystem:
         },
         evidence=tuple(sorted(declared_evidence(system))),
         planted_bugs=dict(sorted(system.planted_bugs.items())),
+        offered_versions=tuple(system.offered_versions),
     )
 
 
@@ -125,6 +128,9 @@ def _table(system: ListedSystem) -> Table:
         ("workloads", ", ".join(system.workloads)),
         ("evidence", ", ".join(system.evidence) or "none but what clients see"),
     ]
+    if system.offered_versions:
+        ways = " or ".join(f"{system.name}@{version}" for version in system.offered_versions)
+        rows.insert(1, ("--system", ways))
     rows += [
         (f"--state-machine {name}", f"workloads: {', '.join(workloads)}")
         for name, workloads in system.state_machines.items()

@@ -16,6 +16,7 @@ import msgspec
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.names import system_name
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
@@ -253,7 +254,7 @@ def _assemble(
         schema=RESULTS_SCHEMA,
         run=plan.run_id if plan else root.name,
         test=plan.test if plan else root.parent.name,
-        system=plan.experiment.system if plan else "unknown system",
+        system=system_name(plan.experiment.system) if plan else "unknown system",
         workload=plan.workload if plan else "unknown workload",
         seed=plan.experiment.seed if plan else None,
         runtime=_runtime_words(plan) if plan else "unknown runtime",

@@ -61,7 +61,7 @@ def new_plan(
     checkers = [name for name in every if name not in not_asked]
     return Plan(
         experiment=experiment,
-        system_file=file_of(system.name),
+        system_file=file_of(experiment.system),
         system_versions=versions_of(system),
         patches=_patches(system, experiment),
         declares_state_events=system.declares_state_events,

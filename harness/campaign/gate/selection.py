@@ -15,6 +15,7 @@ import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import system_name
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.gated_sweep import GatedSweep, sweep_in
@@ -184,7 +185,7 @@ def _unjudged(folder: RunFolder, plan: Plan | None, why: str) -> GatedRun:
         name=_name_of(folder),
         folder=folder.root,
         has_history=folder.history.is_file(),
-        system=_UNKNOWN if plan is None else plan.experiment.system,
+        system=_UNKNOWN if plan is None else system_name(plan.experiment.system),
         version=_version(plan),
         workload=_UNKNOWN if plan is None else plan.workload,
         runtime=_UNKNOWN if plan is None else plan.experiment.runtime,
@@ -208,7 +209,9 @@ def _plan_of(folder: RunFolder) -> Plan | None:
 
 
 def _version(plan: Plan | None) -> str:
-    return _UNKNOWN if plan is None else plan.system_versions.get(plan.experiment.system, _UNKNOWN)
+    if plan is None:
+        return _UNKNOWN
+    return plan.system_versions.get(system_name(plan.experiment.system), _UNKNOWN)
 
 
 def _replayed(plan: Plan | None) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import system_name
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.system import System
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
@@ -114,7 +115,7 @@ def check_code(folder: RunFolder, command: str, system: str | None = None) -> li
             "Leave --system out" if file is None else f"Give --system {shlex.quote(file)}",
         )
     # A run folder never runs a file unasked.
-    if file is not None and own_system not in system_names():
+    if file is not None and system_name(own_system) not in system_names():
         words = shlex.join([str(folder.root), "--system", file])
         raise UsageError(
             f"{folder.root} is a run of the system {own_system!r} of the file {file}, which this "
