@@ -5,7 +5,7 @@ of their own, which takes a root's rights. Containers belong to their engine and
 """
 
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class CpuTimes:
 
     def __init__(self) -> None:
         self.group = make_group()
-        self.spent_s = Counter[str]()
+        self.spent_s: defaultdict[str, float] = defaultdict(float)
 
     def used_s(self) -> float:
         stat = dict(line.split() for line in (self.group / "cpu.stat").read_text().splitlines())
@@ -44,15 +44,17 @@ class CpuTimes:
             self.spent_s[item.nodeid] += self.used_s() - before
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        files = Counter[str]()
+        files: defaultdict[str, float] = defaultdict(float)
         for test, seconds in self.spent_s.items():
             files[test.partition("::")[0]] += seconds
         write = terminalreporter.write_line
-        write(f"processor seconds: {self.spent_s.total():.1f}, collecting and ending left out")
+        write(
+            f"processor seconds: {sum(self.spent_s.values()):.1f}, collecting and ending left out"
+        )
         for title, spent in (("files", files), ("tests", self.spent_s)):
             write(f"dearest {title}")
-            for name, seconds in spent.most_common(DEAREST):
-                write(f"{seconds:8.1f} {name}")
+            for name in sorted(spent, key=spent.__getitem__, reverse=True)[:DEAREST]:
+                write(f"{spent[name]:8.1f} {name}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
