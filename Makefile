@@ -132,13 +132,17 @@ unit: setup
 # What needs no engine goes first. Many tests wait, for an engine or a process, so a worker more than
 # there are cores. Of the longer ones a file stays with one worker: it has one Spark session, or one
 # cluster. Types are checked and tests compiled (once, where each worker would do it for itself) beside
-# what uses one core; images are made and a browser is installed while the unit tests run, which list
-# the files of the longer ones, so that nobody collects twelve thousand tests for some hundreds.
+# what uses one core, and the files of the longer ones are listed, so that nobody collects twelve
+# thousand tests for some hundreds. While the unit tests run, images are made, a browser is installed,
+# and the tests marked alone come one after the other: they mostly wait, and no unit test leaves a dead
+# run where their sweeps would see it.
 test: WORKERS = $$(($$(nproc) + 1))
 test: setup ## all that gates a change: containers, Spark and browser too
 	@trap 'kill $$(jobs -p) 2> /dev/null || true' EXIT
 	$(BIN)/pyright > .tools/types.txt 2>&1 & types=$$!
-	$(PYTEST) -qq --collect-only > .tools/collected.txt 2>&1 & collected=$$!
+	rm -f .tools/longer.txt
+	$(PYTEST) -qq --collect-only -m "$(UNIT)" --list-deselected .tools/longer.txt \
+		> .tools/collected.txt 2>&1 & collected=$$!
 	$(MAKE) --no-print-directory format lint contracts tidy
 	wait $$collected || { cat .tools/collected.txt; exit 1; }
 	bash docker/engine.sh
@@ -148,16 +152,17 @@ test: setup ## all that gates a change: containers, Spark and browser too
 		$(BIN)/python -m splitbrain.harness.cli.images
 		$(BIN)/python -m tests.containers.more_images
 		$(MAKE) --no-print-directory classes
-	} > .tools/equipment.txt 2>&1 & equipment=$$!
-	rm -f .tools/longer.txt
-	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)" --list-deselected .tools/longer.txt && units=0 || units=$$?
+		mapfile -t alone < <(xargs grep -l "mark\.alone" < .tools/longer.txt)
+		$(PYTEST) -m "$(COSTLY) and alone" --durations=10 "$${alone[@]}"
+	} > .tools/beside.txt 2>&1 & beside=$$!
+	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)" && units=0 || units=$$?
 	wait $$types || { cat .tools/types.txt; exit 1; }
 	tail -n 1 .tools/types.txt
-	wait $$equipment || { cat .tools/equipment.txt; exit 1; }
+	wait $$beside || { cat .tools/beside.txt; exit 1; }
+	tail -n 1 .tools/beside.txt
 	[ $$units = 0 ] || exit $$units
 	mapfile -t longer < .tools/longer.txt
 	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20 "$${longer[@]}"
-	$(PYTEST) -m "$(COSTLY) and alone" --durations=10 "$${longer[@]}"
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.

@@ -94,6 +94,21 @@ OFFERED = {
 }
 
 
+#: Each process whose clients ask leaves a file.
+TELLS_WHO_ASKS = """
+
+import os, pathlib
+
+def tell(ask):
+    def asked(self, *words):
+        pathlib.Path(f"asked-by-{os.getpid()}").touch()
+        return ask(self, *words)
+    return asked
+
+Shelf.ask = tell(Shelf.ask)
+"""
+
+
 @pytest.fixture
 def beside(tmp_path: Path) -> Path:
     """A folder with the page's file."""
@@ -136,11 +151,19 @@ def command(nemesis: str) -> list[str]:
     return [*found.split(), "--seed", "3", "--no-analyze"]
 
 
-def test_the_page_has_it_valid_while_it_is_paused_also_in_worker_processes(beside: Path) -> None:
+def test_the_page_has_it_valid_while_it_is_paused(beside: Path) -> None:
     valid = splitbrain(beside, *command("pause"))
     assert valid.returncode == 0, valid.stdout
-    shared = splitbrain(beside, *command("pause"), "--rate", "3000", "--concurrency", "40")
+
+
+def test_its_file_is_loaded_by_worker_processes_too(beside: Path) -> None:
+    with (beside / "shelf.py").open("a") as adapter:
+        adapter.write(TELLS_WHO_ASKS)
+    words = "test --system shelf.py:Shelf --nodes 1 --runtime local --nemesis none --time-limit 2"
+    options = ("--rate", "6000", "--concurrency", "40", "--seed", "3", "--no-analyze")
+    shared = splitbrain(beside, *words.split(), *options)
     assert shared.returncode == 0, shared.stdout
+    assert len([*beside.glob("asked-by-*")]) > 1
 
 
 def test_the_page_has_it_invalid_once_it_is_killed_and_a_run_folder_runs_no_file_unasked(

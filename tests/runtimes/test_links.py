@@ -306,19 +306,16 @@ def kill_the_delayer(cluster: AnyRuntime) -> bool:
 
 
 @have_networks
-@pytest.mark.parametrize(
-    ("shape", "sign"),
-    [
+def test_a_senseless_shape_is_refused(cluster: AnyRuntime) -> None:
+    for shape, sign in (
         (Shape(loss=1.5), "share"),
         (Shape(reorder=0.5), "overtaken"),
         (Shape(delay_us=10_000, jitter_us=20_000), "vary"),
         (Shape(rate_kbit=0), "rate"),
         (Shape(bytes_max=0), "bytes_max"),
-    ],
-)
-def test_a_senseless_shape_is_refused(cluster: AnyRuntime, shape: Shape, sign: str) -> None:
-    with pytest.raises(UsageError, match=sign):
-        cluster.links.shape([THERE], shape)
+    ):
+        with pytest.raises(UsageError, match=sign):
+            cluster.links.shape([THERE], shape)
     assert cluster.links.shaped() == {}
 
 

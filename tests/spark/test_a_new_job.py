@@ -85,8 +85,11 @@ def dummy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_job_goes_from_its_record_to_the_table_the_page_and_the_gate(
-    session: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The other jobs take ten seconds.
+    monkeypatch.setattr(analyze, "JOBS", {SlowWrite: analyze.JOBS[SlowWrite]})
+    monkeypatch.setattr(analyze, "PARTS", {"slow_writes": part})
     folder = World(Shape(seed=44, faults=0, seconds=2.0)).write(tmp_path / "run")
     written = [one for one in Run(folder).operations if one.f == "write" and one.type == "ok"]
     slowest = max(written, key=lambda one: (one.end or 0) - one.start)

@@ -83,15 +83,13 @@ def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Pat
         looked_at_all_and_measured(first, second, tmp_path / "lake")
         assert children(os.getpid()) - before == {process}
 
-        # Whoever hangs up ends it, with its JVM; the next analysis has a new one.
+        # Whoever hangs up ends it, with its JVM.
         java = children(process)
         assert java
         with start_analysis(first) as analysis:
             assert analysis.wait(give_up=lambda: "interrupted") is not None
         await_true(lambda: not Path(f"/proc/{process}").exists(), 60)
         assert not any(Path(f"/proc/{each}").exists() for each in java)
-        assert analyse(first) is None
-        assert process not in children(os.getpid())
     assert children(os.getpid()) == before
     for folder in (first, second):
         analysis, problem = read_analysis(folder)

@@ -1,5 +1,6 @@
 """The gate's figures equal their plain-Python reference, under every kind of condition."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from splitbrain.contracts.figure import Condition, Dimension, Measured, Selected
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.gating import measure_with_spark
 from splitbrain.harness.campaign.gate.lake_runs import read_lake
+from splitbrain.harness.pool.spark_service import shared_session
 from splitbrain.spark_analysis.figure_catalogue import FOUND_FIGURES, SPARK_FIGURES
 from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures
 from splitbrain.spark_analysis.gate_process import open_selection
@@ -135,6 +137,14 @@ def gated(folder: Path | None, name: str, outcome: Outcome = "valid") -> GatedRu
     )
 
 
+@pytest.fixture(scope="module")
+def service() -> Iterator[None]:
+    """One child process for all questions of this module."""
+    with shared_session():
+        yield
+
+
+@pytest.mark.usefixtures("service")
 def test_a_child_process_measures_and_says_what_it_leaves_out(folders: list[Path]) -> None:
     subjects = [Subject("latency_p99_ms"), Subject("latency_p99_ms", CONDITIONS["operation"])]
     runs = [gated(folders[0], "a"), gated(None, "b", "failed")]
@@ -147,9 +157,8 @@ def test_a_child_process_measures_and_says_what_it_leaves_out(folders: list[Path
     assert any("1 run never had a history" in note for note in answer.notes)
 
 
-def test_a_spark_that_cannot_work_leaves_every_figure_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("service")
+def test_a_spark_that_cannot_work_leaves_every_figure_unknown(tmp_path: Path) -> None:
     subject = Subject("latency_p99_ms")
     broken = measure_with_spark([subject], [gated(make_broken(tmp_path), "a")])
     (problem,) = broken.problems

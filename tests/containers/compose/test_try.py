@@ -106,7 +106,8 @@ def test_the_page_has_it_invalid_without_a_disk_and_the_run_can_be_repeated(
     [
         pytest.param("redis", marks=pytest.mark.nightly),
         "redis --workload set",
-        "own.py --workload-option cas=no",
+        # The next test asks by this driver, too.
+        pytest.param("own.py --workload-option cas=no", marks=pytest.mark.nightly),
     ],
 )
 def test_other_drivers_ask_the_store_and_the_spared_service_is_hit_by_nothing(

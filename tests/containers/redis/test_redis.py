@@ -81,6 +81,9 @@ def test_without_a_fault_nothing_is_lost(tmp_path: Path) -> None:
 QUEUE = ("--system", "redis", "--workload", "queue")
 
 
+# The same cut in sets gates each change, and so does a queue that loses, of
+# tests/integration/test_queue_system.py.
+@pytest.mark.nightly
 def test_an_isolated_primary_loses_elements_of_queues(tmp_path: Path) -> None:
     code, found, output = run(
         tmp_path, *QUEUE, "--nemesis", "isolate-leader-8s", "--time-limit", "15"

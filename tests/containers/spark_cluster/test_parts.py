@@ -18,9 +18,11 @@ from splitbrain.contracts.analysis.parts import PartVerdict
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.schemas import OPERATIONS, table_of
+from splitbrain.spark_analysis.session import MASTER_VARIABLE
 from tests.containers.spark_cluster.drivers import JUDGE, told_both
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.spark.operation_frames import operation_rows
+from tests.spark.run_folders import Shape, World
 from tests.synthetic_runs import SyntheticRun
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
@@ -174,3 +176,13 @@ def test_workers_judge_with_the_code_that_the_driver_ships(judged: Judged) -> No
     rows = sorted(judged.there["hosts"])
     assert [row[:2] for row in rows] == [[1, "valid"], [2, "invalid"]]
     assert len({host for _, _, host in rows}) == WORKERS
+
+
+def test_a_master_that_does_not_answer_is_one_sentence(cluster: Cluster, shared: Path) -> None:
+    run = World(Shape(seed=62, seconds=2.0)).write(shared / "unjudged")
+    command = ["python3", "-m", "splitbrain.spark_analysis", str(run)]
+    dead = "spark://nowhere.invalid:7077"
+    code, output = cluster.run_driver(command, **{MASTER_VARIABLE: dead})
+    assert code == 3
+    assert dead in output
+    assert len(output.splitlines()) == 1

@@ -14,7 +14,6 @@ import pytest
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.lake.ingest import ingest_runs
 from splitbrain.spark_analysis.lake.store import LocalStore
-from splitbrain.spark_analysis.session import MASTER_VARIABLE
 from tests.containers.spark_cluster.drivers import LOOK_ACROSS, at_once, told_both
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.lake_runs import make_run
@@ -115,13 +114,3 @@ def test_a_cluster_says_of_all_runs_what_a_local_spark_says(
     assert there["runs"] == NIGHTS
     tables = ("matrix", "failures", "flakes", "coverage", "points", "changes")
     assert [name for name in tables if not there[name]["rows"]] == []
-
-
-def test_a_master_that_does_not_answer_is_one_sentence(cluster: Cluster, shared: Path) -> None:
-    run = World(Shape(seed=62, seconds=2.0)).write(shared / "unjudged")
-    command = ["python3", "-m", "splitbrain.spark_analysis", str(run)]
-    dead = "spark://nowhere.invalid:7077"
-    code, output = cluster.run_driver(command, **{MASTER_VARIABLE: dead})
-    assert code == 3
-    assert dead in output
-    assert len(output.splitlines()) == 1

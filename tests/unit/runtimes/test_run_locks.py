@@ -166,6 +166,13 @@ def test_a_refusal_leaves_no_descriptor_open(run: Path, victim: Path) -> None:
 # --- marks of processes -----------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def _marks_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep by anybody else on this machine would end what is marked as of a dead run."""
+    for name in ("RUN_VARIABLE", "LOCK_VARIABLE", "OWNER_VARIABLE"):
+        monkeypatch.setattr(sweep, name, f"{getattr(sweep, name)}_{os.getpid()}")
+
+
 @contextlib.contextmanager
 def marked(lock: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that says that it is of the dead run of this lock."""
