@@ -74,13 +74,17 @@ def _formats(_words: Sequence[str]) -> Iterable[str]:
 
 
 def _runs(words: Sequence[str]) -> Iterable[str]:
-    """Yield run folders of the usual place, newest first, and paths that go on as written."""
-    written = words[-1]
+    """Yield run folders of the usual place, newest first, and other paths."""
     found = [plan.parent for plan in Path("runs").glob("*/*/plan.json")]
     found.sort(key=lambda run: run.name, reverse=True)
     if Path("runs/latest").exists():
         yield "runs/latest"
     yield from map(str, islice(found, _RUNS_MAX))
+    yield from _paths(words[-1])
+
+
+def _paths(written: str) -> Iterable[str]:
+    """Yield paths that go on as written."""
     folder, _, begun = written.rpartition("/")
     place = Path(folder) if folder else Path("/" if written.startswith("/") else ".")
     before = written[: len(written) - len(begun)]
@@ -104,6 +108,19 @@ def _findings(words: Sequence[str]) -> Iterable[str]:
     return finding_files() if "run" in words[:-1] else ("run",)
 
 
+def _commands(_words: Sequence[str]) -> Iterable[str]:
+    from splitbrain.harness.cli.main import app
+
+    return [name for name in app if not name.startswith("-")]
+
+
+def _systems_places(words: Sequence[str]) -> Iterable[str]:
+    """Yield ``check``, and after it systems, by name or as a file."""
+    if "check" not in words[:-1]:
+        return ("check",)
+    return (*_systems(words), *_paths(words[-1]))
+
+
 _OF_OPTIONS: Final[dict[str, Values]] = {
     "--system": _systems,
     "--bug": _bugs,
@@ -119,6 +136,8 @@ _OF_PLACES: Final[dict[str, Values]] = {
     **dict.fromkeys(("check", "replay", "shrink", "analyze", "gate"), _runs),
     "explain": _explained,
     "findings": _findings,
+    "help": _commands,
+    "systems": _systems_places,
 }
 
 

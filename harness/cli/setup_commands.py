@@ -45,8 +45,8 @@ def clean_command(*, json: Json = False) -> int:
     "systems check my_store.py:Store --runtime local",
 )
 def systems_command(
-    action: str | None = None,
-    name: str | None = None,
+    action: Annotated[str | None, completed("systems")] = None,
+    name: Annotated[str | None, completed("systems")] = None,
     *,
     runtime: Annotated[str, OfSystems, completed("--runtime")] = "docker",
     nodes: Annotated[int | None, OfSystems, Whole] = None,
@@ -137,7 +137,9 @@ def init_command(
 
 
 @command("help", SETUP, "help", "help sim")
-def help_command(name: Annotated[str | None, Parameter(name="command")] = None) -> int:
+def help_command(
+    name: Annotated[str | None, completed("help"), Parameter(name="command")] = None,
+) -> int:
     """Show what there is, or what one command takes.
 
     Args:

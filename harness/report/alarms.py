@@ -85,7 +85,11 @@ def _run(results: Results) -> str:
 #: Of a workflow: ``owner/name/.github/workflows/file.yml@refs/heads/main``.
 _WORKFLOW: Final = re.compile(r"[^/]+/[^/]+/(?P<path>[^@]+)@")
 #: Files of a repository that stand for it where none tells more.
-_USUAL_FILES: Final = (".gitlab-ci.yml", "Jenkinsfile", "gate.toml", "README.md")
+_USUAL_FILES: Final = (
+    *(".gitlab-ci.yml", "Jenkinsfile"),
+    *("policy.toml", "gate.toml"),
+    "README.md",
+)
 
 
 def file_in_repository(*named: str | Path | None) -> str | None:

@@ -1,5 +1,7 @@
 """The gate's findings in words, the same in every output."""
 
+import math
+
 from splitbrain.contracts.figure import Unit
 from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.evaluation import Judged
@@ -20,7 +22,7 @@ def value_text(value: float | None, unit: Unit) -> str:
         case "count":
             return f"{value:,.0f}"
         case "share":
-            return _short(value, 4)
+            return f"{_short(value * 100, 2)} %"
         case "ms":
             return f"{_short(value, 3)} ms"
         case "per-second":
@@ -32,9 +34,14 @@ def _short(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def share_text(share: float) -> str:
-    """Return ``+12.5 %``."""
-    return f"{share * 100:+,.1f} %"
+def change_text(worse: float) -> str:
+    """Return a change for the worse as ``12.5 % worse``; below zero it is better."""
+    if math.isinf(worse):
+        return "worse than none"
+    share = f"{abs(worse) * 100:,.1f} %"
+    if share == "0.0 %":
+        return "no worse"
+    return f"{share} {'worse' if worse > 0 else 'better'}"
 
 
 def measured_text(threshold: Judged) -> str:
@@ -45,7 +52,7 @@ def measured_text(threshold: Judged) -> str:
         samples = f" ({figure.samples_of}: {threshold.samples:,})"
         return value if threshold.value is None else f"{value}{samples}"
     then = value_text(threshold.baseline, figure.unit)
-    change = "" if threshold.change is None else f", {share_text(threshold.change)} for the worse"
+    change = "" if threshold.change is None else f", {change_text(threshold.change)}"
     return f"{value} after {then}{change}"
 
 

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.gate.alarms import alarms_of_gate
 from splitbrain.harness.campaign.gate.baseline import NIGHTS
 from splitbrain.harness.campaign.gate.markdown import to_markdown as gate_markdown
@@ -28,6 +28,7 @@ from splitbrain.harness.campaign.nightly.record import (
 )
 from splitbrain.harness.campaign.nightly.steps import Steps
 from splitbrain.harness.campaign.nightly.webhook import (
+    name_of_night,
     problem_of_webhook,
     tell_webhook,
     webhook_message,
@@ -80,9 +81,14 @@ def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
     """
     file = read_nightly(path, options.time_budget)
     nights = Nights(options.runs_folder.absolute() / NIGHTS / file.suite.suite.name)
-    # Of its runs, of the look at all of them and of the gate.
-    with nights.locked(), shared_session():
-        return _Command(file, options, nights, console).run()
+    command = _Command(file, options, nights, console)
+    try:
+        # Of its runs, of the look at all of them and of the gate.
+        with nights.locked(), shared_session():
+            return command.run()
+    except Exception as error:
+        command.tell_death(error)
+        raise
 
 
 class _Command:
@@ -149,6 +155,14 @@ class _Command:
         self._say(f"Night {night}: {sentence} Exit code {code}; all of it: {page}")
         return code
 
+    def tell_death(self, error: Exception) -> None:
+        """Tell the webhook and GitHub of a night that an error ended."""
+        if isinstance(error, HarnessError | UsageError):
+            code, sentence = error.exit_code, f"{str(error).removesuffix('.')}."
+        else:
+            code, sentence = EXIT_HARNESS_FAILED, f"it died of {type(error).__name__}: {error}."
+        self._tell(None, code, " ".join(sentence.split()), None)
+
     def _write_page(
         self, record: NightlyRecord, tally: NightTally, code: int, sentence: str
     ) -> Path:
@@ -169,13 +183,16 @@ class _Command:
             write_atomically(page, morning_page(morning).encode())
         return page
 
-    def _tell(self, night: str, code: int, sentence: str, gate: GateRecord | None) -> str | None:
+    def _tell(
+        self, night: str | None, code: int, sentence: str, gate: GateRecord | None
+    ) -> str | None:
         """Tell the webhook and GitHub; whoever dies behind it tells twice rather than never."""
         suite = self._file.suite.suite.name
+        name = name_of_night(suite, night)
         alarms = [] if gate is None else alarms_of_gate(gate)
         if code != EXIT_VALID and not alarms:
-            alarms = [Alarm(title=f"night {night} of {suite}", sentence=sentence)]
-        heading = f"# Night {night} of {suite}: {sentence}\n\n"
+            alarms = [Alarm(title=name, sentence=sentence)]
+        heading = f"# {name[0].upper()}{name[1:]}: {sentence}\n\n"
         tell_github(
             alarms,
             lambda: heading + ("" if gate is None else gate_markdown(gate)),

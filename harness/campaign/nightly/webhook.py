@@ -21,7 +21,7 @@ from splitbrain.harness.folder.results import EXIT_VALID
 
 _FAILURES_MAX: Final = 10
 _SENTENCE_MAX: Final = 400
-_HEADLINES: Final = {1: "RED", 2: "UNKNOWN", 3: "FAILED"}
+_HEADLINES: Final = {1: "RED", 2: "UNKNOWN", 3: "FAILED", 64: "FAILED"}
 #: As Slack wants it; else a text of the system under test could call everybody.
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -60,8 +60,13 @@ def _address(variable: str) -> str:
     return os.environ.get(variable, "").strip()
 
 
+def name_of_night(suite: str, night: str | None) -> str:
+    """Return how a message calls a night; None: it ended before it had a name."""
+    return f"a night of {suite}" if night is None else f"night {night} of {suite}"
+
+
 def webhook_message(
-    suite: str, night: str, exit_code: int, sentence: str, gate: GateRecord | None
+    suite: str, night: str | None, exit_code: int, sentence: str, gate: GateRecord | None
 ) -> dict[str, Any]:
     """Return the message: ``text`` as Slack and Mattermost read it, and the same as data."""
     alarms = alarms_of_gate(gate) if gate is not None else []
@@ -75,7 +80,9 @@ def webhook_message(
         }
         for alarm in alarms
     ]
-    headline = f"{_HEADLINES.get(exit_code, 'NOT GREEN')}: night {night} of {suite}: {sentence}"
+    headline = (
+        f"{_HEADLINES.get(exit_code, 'NOT GREEN')}: {name_of_night(suite, night)}: {sentence}"
+    )
     lines = [headline]
     for alarm in alarms[:_FAILURES_MAX]:
         lines.append(f"- {alarm.title}: {alarm.sentence[:_SENTENCE_MAX]}")

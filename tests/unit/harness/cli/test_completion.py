@@ -93,6 +93,14 @@ def test_names_are_offered_where_an_option_wants_one(script: Path, place: Path) 
     assert completed(script, place, "explain", "INV-0")[0] == "INV-01"
 
 
+def test_a_command_to_be_shown_and_a_system_to_be_checked_are_offered(
+    script: Path, place: Path
+) -> None:
+    assert completed(script, place, "help", "sh") == ["shrink"]
+    assert completed(script, place, "systems", "") == ["check"]
+    assert answer(["systems", "check", "kra"]).splitlines()[1:] == ["kraft"]
+
+
 def test_run_folders_are_offered_newest_first_and_other_paths(script: Path, place: Path) -> None:
     newest_first = [
         "runs/kraft-set/20261122T165545Z-6",

@@ -145,6 +145,9 @@ def test_a_location_is_a_file_of_the_repository(
         path.touch()
     monkeypatch.chdir(root / "systems")
     assert file_in_repository("kraft", None) is None
+    for usual in ("README.md", "gate.toml", "policy.toml"):
+        (root / usual).touch()
+        assert file_in_repository("kraft", None) == usual
     monkeypatch.setenv("GITHUB_WORKFLOW_REF", "me/it/.github/workflows/sb.yml@refs/heads/x@y")
     assert file_in_repository("kraft", str(tmp_path / "outside.py")) == ".github/workflows/sb.yml"
     assert file_in_repository("my_store.py:Store") == ADAPTER

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.nightly.record import NightlyRecord, Nights
 from splitbrain.harness.campaign.nightly.steps import Steps
 from splitbrain.harness.campaign.nightly.webhook import (
@@ -85,6 +86,44 @@ def test_a_void_night_is_told(red: Nightly, server: Server) -> None:
     assert red.run(patience=HASTY) == 3
     (posted,) = server.posted
     assert posted.data["text"].startswith("FAILED: night")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (HarnessError("write", "x", "disk full", "Make room."), 3, "disk full"),
+        (UsageError("the suite has no seeds", "Give some"), 64, "the suite has no seeds"),
+        (ValueError("of ours"), 3, "it died of ValueError: of ours."),
+    ],
+)
+def test_a_night_that_an_error_ends_is_told(
+    red: Nightly,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    code: int,
+    said: str,
+) -> None:
+    def dies(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("splitbrain.harness.campaign.nightly.command.run_suite", dies)
+    with pytest.raises(type(error)):
+        red.run(patience=HASTY)
+    (posted,) = server.posted
+    assert posted.data["exit_code"] == code
+    assert posted.data["text"].startswith("FAILED: a night of unit: ")
+    assert said in posted.data["sentence"]
+
+
+def test_a_night_that_another_process_works_on_is_told(red: Nightly, server: Server) -> None:
+    with (
+        Nights(red.folder / "nightly" / "unit").locked(),
+        pytest.raises(HarnessError, match="another process does"),
+    ):
+        red.run(patience=HASTY)
+    (posted,) = server.posted
+    assert "another process does" in posted.data["text"]
 
 
 def test_a_webhook_that_fails_is_said_and_changes_nothing(
