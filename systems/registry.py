@@ -47,10 +47,17 @@ def _redis() -> System:
     return RedisSystem()
 
 
+def _zookeeper() -> System:
+    from splitbrain.systems.zookeeper.adapter import ZooKeeperSystem
+
+    return ZooKeeperSystem()
+
+
 _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "kraft": _kraft,
     "redis": _redis,
+    "zookeeper": _zookeeper,
 }
 _OFFERS: Final = Offers[System]("system", GROUP, System, _FACTORIES)
 
