@@ -41,6 +41,12 @@ def _compose() -> System:
     return ComposeSystem()
 
 
+def _rabbitmq() -> System:
+    from splitbrain.systems.rabbitmq.adapter import RabbitSystem
+
+    return RabbitSystem()
+
+
 def _redis() -> System:
     from splitbrain.systems.redis.adapter import RedisSystem
 
@@ -56,6 +62,7 @@ def _zookeeper() -> System:
 _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "kraft": _kraft,
+    "rabbitmq": _rabbitmq,
     "redis": _redis,
     "zookeeper": _zookeeper,
 }

@@ -35,7 +35,8 @@ VERSION: Final = "3.9.5"
 IMAGE: Final = ImageSource("splitbrain-zookeeper", "zookeeper", has_wheels=True, has_jars=True)
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
-ELECTION_PORT: Final = "election"
+#: Only the leader listens at it: the port for elections is that by which links are probed.
+QUORUM_PORT: Final = "quorum"
 #: Numbers among the settings: least and most.
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "tickTime": (50, 60_000),
@@ -50,7 +51,7 @@ class ZooKeeperSystem(ServerSystem):
 
     name = "zookeeper"
     image = IMAGE
-    ports: Mapping[str, int] = {CLIENT_PORT: 2181, PEER_PORT: 2888, ELECTION_PORT: 3888}
+    ports: Mapping[str, int] = {CLIENT_PORT: 2181, PEER_PORT: 3888, QUORUM_PORT: 2888}
     declares_digests = True
     #: Not at any time: where reads are local a server speaks for itself alone.
     reads_speak_for: ReadsSpeakFor = "converged"
@@ -64,7 +65,7 @@ class ZooKeeperSystem(ServerSystem):
     }
     log_patterns = (
         LogPattern("Digests are not matching", "Data differ from those that the leader has."),
-        LogPattern("Severe unrecoverable error", "The server gave up."),
+        LogPattern("exiting abnormally", "The server gave up."),
         LogPattern("Unable to load database on disk", "The data on disk cannot be read."),
     )
 
@@ -127,8 +128,8 @@ class ZooKeeperSystem(ServerSystem):
         ]
         if others:
             lines += [
-                f"server.{voter.number}={voter.address(PEER_PORT)}"
-                f":{voter.placement.ports[ELECTION_PORT]}"
+                f"server.{voter.number}={voter.address(QUORUM_PORT)}"
+                f":{voter.placement.ports[PEER_PORT]}"
                 for voter in voters
             ]
         return "\n".join(lines) + "\n"
