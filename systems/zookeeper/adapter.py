@@ -62,6 +62,7 @@ class ZooKeeperSystem(ServerSystem):
         "initLimit": "20",
         "snapCount": "1000",
         "forceSync": ("yes", "no"),
+        "first-snapshot": ("flushed", "as-written"),
     }
     log_patterns = (
         LogPattern("Digests are not matching", "Data differ from those that the leader has."),
@@ -107,6 +108,7 @@ class ZooKeeperSystem(ServerSystem):
             "zookeeper-node",
             configuration,
             str(server.number),
+            self.setting("first-snapshot"),
             f"-Dzookeeper.forceSync={self.setting('forceSync')}",
             # Each file of the log takes 64 MiB before its first transaction else.
             "-Dzookeeper.preAllocSize=1024",
@@ -211,9 +213,10 @@ class ZooKeeperSystem(ServerSystem):
         views = ask_all(nodes, self._asking(runtime, STATUS_TIMEOUT_S))
         if silent := [node for node in nodes if node not in views]:
             raise not_yet(self.name, action, f"{', '.join(silent)} does not serve")
-        leaders = [node for node, view in views.items() if view.leads]
+        leaders = sorted(node for node, view in views.items() if view.leads)
         if len(leaders) != 1:
-            raise not_yet(self.name, action, f"{', '.join(leaders) or 'nobody'} leads")
+            claims = f"{' and '.join(leaders)} lead" if leaders else "nobody leads"
+            raise not_yet(self.name, action, claims)
         return views
 
 
