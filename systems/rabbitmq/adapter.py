@@ -21,7 +21,7 @@ from splitbrain.contracts.system import (
     Tempo,
 )
 from splitbrain.systems.questions import Endpoints, ask_all, not_yet
-from splitbrain.systems.rabbitmq.client import RabbitClient
+from splitbrain.systems.rabbitmq.client import Declarations, RabbitClient
 from splitbrain.systems.rabbitmq.status import (
     NodeRow,
     QueueRow,
@@ -57,11 +57,15 @@ class RabbitSystem(ServerSystem):
         "queue": (QUORUM, MIRRORED),
         "cluster_partition_handling": ("pause_minority", "autoheal", "ignore"),
         "net_ticktime": "8",
+        "declarations": ("shared", "own"),
     }
     log_patterns = (
         LogPattern("BOOT FAILED", "The broker could not start."),
         LogPattern("Kernel pid terminated", "The broker's machine gave up."),
     )
+
+    def __init__(self) -> None:
+        self._declarations: Declarations | None = None
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Queues."""
@@ -148,8 +152,11 @@ class RabbitSystem(ServerSystem):
         others = [node for node in runtime.nodes() if node != route.node]
         nodes = [route.node, *(others if route.kind == "leader" else ())]
         there = {node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}
-        arguments = {"x-queue-type": "quorum"} if self.setting("queue") == QUORUM else {}
-        return RabbitClient(there, arguments)
+        if self._declarations is None:
+            arguments = {"x-queue-type": QUORUM} if self.setting("queue") == QUORUM else {}
+            are_shared = self.setting("declarations") == "shared"
+            self._declarations = Declarations(arguments, are_shared=are_shared)
+        return RabbitClient(there, self._declarations)
 
     def converged(self, runtime: Endpoints) -> None:
         """Return when the brokers are one cluster and no member of a queue lags or is missing."""
@@ -190,6 +197,8 @@ class RabbitSystem(ServerSystem):
     def _problem_of(self, queue: QueueRow, nodes: int) -> str | None:
         if queue.state != "running":
             return f"is {queue.state or 'without a state'}"
+        if queue.messages_unacknowledged:
+            return f"has {queue.messages_unacknowledged} elements out"
         if self.setting("queue") == QUORUM:
             has = len(queue.online)
             return None if has == nodes else f"has {has} members online"

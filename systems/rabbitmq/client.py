@@ -25,16 +25,46 @@ USER: Final = "guest"
 CHANNEL_PATIENCE_S: Final = 0.7
 
 
+class Declarations:
+    """Queues that the clients of one process have declared.
+
+    Where they are shared, one client declares a queue and nobody uses it before: a broker that
+    cannot reach all others takes back a declaration, and with it the queue that another client's
+    made meanwhile, and what was confirmed in it.
+    """
+
+    def __init__(self, arguments: Mapping[str, str], *, are_shared: bool) -> None:
+        """``arguments`` are those with which queues are declared."""
+        self._arguments = arguments
+        self._are_shared = are_shared
+        self._made: set[str] = set()
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(self, channel: AmqpChannel, queue: str, own: set[str]) -> None:
+        """Declare a queue unless this client, or another one that counts, has; raises as that."""
+        if queue in own:
+            return
+        if not self._are_shared:
+            await channel.declare(queue, self._arguments)
+        else:
+            async with self._locks.setdefault(queue, asyncio.Lock()):
+                if queue not in self._made:
+                    await channel.declare(queue, self._arguments)
+                    self._made.add(queue)
+        own.add(queue)
+
+    async def renew(self, channel: AmqpChannel, queue: str) -> None:
+        """Declare a queue whoever has: one that is gone is found empty then."""
+        await channel.declare(queue, self._arguments)
+
+
 class RabbitClient:
     """Client of one worker slot."""
 
-    def __init__(self, nodes: Mapping[NodeName, Address], arguments: Mapping[str, str]) -> None:
-        """Connect at the first operation, to the first of ``nodes`` that takes it.
-
-        ``arguments`` are those with which queues are declared.
-        """
+    def __init__(self, nodes: Mapping[NodeName, Address], declarations: Declarations) -> None:
+        """Connect at the first operation, to the first of ``nodes`` that takes it."""
         self._nodes = nodes
-        self._arguments = arguments
+        self._declarations = declarations
         self._channel: AmqpChannel | None = None
         self._node: NodeName | None = None
         self._declared: set[str] = set()
@@ -87,9 +117,10 @@ class RabbitClient:
 
     async def _perform(self, operation: Operation, channel: AmqpChannel) -> object:
         queue = operation.key or ""
-        if queue not in self._declared:
-            await channel.declare(queue, self._arguments)
-            self._declared.add(queue)
+        if operation.final:
+            await self._declarations.renew(channel, queue)
+        else:
+            await self._declarations.ensure(channel, queue, self._declared)
         match operation.f:
             case "enqueue":
                 self._may_have_changed = True

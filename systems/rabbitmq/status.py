@@ -26,8 +26,6 @@ class NodeRow(msgspec.Struct, frozen=True):
     #: Nodes that it was cut off from and has not been joined with since.
     partitions: tuple[str, ...] = ()
     mem_used: int | None = None
-    proc_used: int | None = None
-    sockets_used: int | None = None
 
 
 class QueueRow(msgspec.Struct, frozen=True):
@@ -36,14 +34,12 @@ class QueueRow(msgspec.Struct, frozen=True):
     name: str
     #: Of a queue that is led: ``running``, ``down``, ...
     state: str = ""
-    #: Node that leads it.
-    node: str = ""
-    #: Of a quorum queue: all its members, and those that take part.
-    members: tuple[str, ...] = ()
+    #: Of a quorum queue: its members that take part.
     online: tuple[str, ...] = ()
-    #: Of a mirrored queue: the mirrors, and those that have everything.
-    slave_nodes: tuple[str, ...] = ()
+    #: Of a mirrored queue: its mirrors that have everything.
     synchronised_slave_nodes: tuple[str, ...] = ()
+    #: Handed out and not acknowledged, some seconds ago.
+    messages_unacknowledged: int = 0
 
 
 def ask_nodes(there: Address, timeout_s: float) -> Sequence[NodeRow] | None:

@@ -15,6 +15,7 @@ from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
     PEER_PORT,
+    Canary,
     LeaderView,
     ReadsSpeakFor,
     Route,
@@ -22,7 +23,7 @@ from splitbrain.contracts.system import (
 )
 from splitbrain.systems.questions import Endpoints, ask_all, not_yet
 from splitbrain.systems.servers import Server, ServerSystem
-from splitbrain.systems.zookeeper.client import READS, ZooKeeperClient
+from splitbrain.systems.zookeeper.client import LOCAL, READS, ZooKeeperClient
 from splitbrain.systems.zookeeper.status import (
     ServerView,
     ask_view,
@@ -52,6 +53,8 @@ class ZooKeeperSystem(ServerSystem):
     name = "zookeeper"
     image = IMAGE
     ports: Mapping[str, int] = {CLIENT_PORT: 2181, PEER_PORT: 3888, QUORUM_PORT: 2888}
+    #: A server that is cut off answers reads until it notices.
+    canary = Canary(nemesis="partition:follower", settings={"reads": LOCAL})
     declares_digests = True
     #: Not at any time: where reads are local a server speaks for itself alone.
     reads_speak_for: ReadsSpeakFor = "converged"

@@ -2,7 +2,7 @@
 
 import asyncio
 import struct
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -19,7 +19,6 @@ class Hang(Exception):
 class FakeBroker:
     def __init__(self) -> None:
         self.queues: dict[str, deque[bytes]] = {}
-        self.unacknowledged: dict[int, tuple[str, bytes]] = {}
         #: Called with each request before it is done.
         self.before: Callable[[tuple[int, int]], None] = lambda method: None
         #: Called once a request is done, before it is answered.
@@ -40,20 +39,27 @@ class FakeBroker:
             server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-        counts: defaultdict[str, int] = defaultdict(int)
+        await Connection(self, writer).serve(reader)
+
+
+class Connection:
+    def __init__(self, broker: FakeBroker, writer: asyncio.StreamWriter) -> None:
+        self.broker, self.writer = broker, writer
+        self.published = self.handed = 0
+        self.unacknowledged: dict[int, tuple[str, bytes]] = {}
+
+    async def serve(self, reader: asyncio.StreamReader) -> None:
         try:
             await reader.readexactly(8)
-            if not self.serves:
+            if not self.broker.serves:
                 return
             self._send((10, 10), b"\0\x09" + bytes(12))
             target = ""
             while True:
                 kind, payload = await _frame(reader)
                 if kind == BODY:
-                    self.before(PUBLISH)
-                    counts["published"] += 1
-                    self._publish(target, payload, counts["published"])
+                    self.broker.before(PUBLISH)
+                    self._publish(target, payload)
                 if kind != METHOD:
                     continue
                 method = struct.unpack_from(">HH", payload)
@@ -61,31 +67,31 @@ class FakeBroker:
                 if method == PUBLISH:
                     target = fields[4 : 4 + fields[3]].decode()
                     continue
-                self.before(method)
-                self._do(method, fields, counts)
+                self.broker.before(method)
+                self._do(method, fields)
         except (asyncio.IncompleteReadError, Hang, ConnectionError):
             pass
         finally:
             for queue, body in self.unacknowledged.values():
-                self.queues[queue].appendleft(body)
-            self.unacknowledged.clear()
-            writer.close()
+                self.broker.queues[queue].appendleft(body)
+            self.writer.close()
 
-    def _publish(self, queue: str, body: bytes, number: int) -> None:
-        confirm = struct.pack(">QB", number, 0)
-        if self.confirms is None:
-            self.queues[queue].append(body)
-            self.after(PUBLISH)
+    def _publish(self, queue: str, body: bytes) -> None:
+        self.published += 1
+        confirm = struct.pack(">QB", self.published, 0)
+        if self.broker.confirms is None:
+            self.broker.queues[queue].append(body)
+            self.broker.after(PUBLISH)
             # A frame that says nothing may come at any time.
             self._frame(HEARTBEAT, b"", 0)
             self._send(ACK, confirm)
             return
-        for method, fields in self.confirms:
+        for method, fields in self.broker.confirms:
             self._send(method, fields or confirm)
             if method == (60, 50):
                 self._content(body)
 
-    def _do(self, method: tuple[int, int], fields: bytes, counts: defaultdict[str, int]) -> None:
+    def _do(self, method: tuple[int, int], fields: bytes) -> None:
         match method:
             case (10, 11):
                 self._send((10, 30), struct.pack(">HIH", 2047, 131072, 60))
@@ -97,28 +103,28 @@ class FakeBroker:
                 self._send((method[0], method[1] + 1), bytes(4))
             case (50, 10):
                 queue = fields[3 : 3 + fields[2]].decode()
-                if self.refusal is not None:
+                if self.broker.refusal is not None:
                     text = b"\x02no"
-                    self._send((20, 40), struct.pack(">H", self.refusal) + text + bytes(4))
+                    self._send((20, 40), struct.pack(">H", self.broker.refusal) + text + bytes(4))
                     return
-                self.queues.setdefault(queue, deque())
-                self.declared_with[queue] = fields[4 + fields[2] :]
+                self.broker.queues.setdefault(queue, deque())
+                self.broker.declared_with[queue] = fields[4 + fields[2] :]
                 self._send((50, 11), bytes([len(queue)]) + queue.encode() + bytes(8))
             case (60, 70):
                 queue = fields[3 : 3 + fields[2]].decode()
-                if not self.queues[queue]:
+                if not self.broker.queues[queue]:
                     self._send((60, 72), b"\0")
                     return
-                body = self.queues[queue].popleft()
-                counts["handed"] += 1
-                self.unacknowledged[counts["handed"]] = (queue, body)
-                self.after(method)
-                self._send((60, 71), struct.pack(">QB", counts["handed"], 0) + bytes(6))
+                body = self.broker.queues[queue].popleft()
+                self.handed += 1
+                self.unacknowledged[self.handed] = (queue, body)
+                self.broker.after(method)
+                self._send((60, 71), struct.pack(">QB", self.handed, 0) + bytes(6))
                 self._content(body)
             case (60, 80):
                 (tag,) = struct.unpack_from(">Q", fields)
                 del self.unacknowledged[tag]
-                self.after(method)
+                self.broker.after(method)
             case _:
                 raise AssertionError(method)
 
@@ -131,7 +137,7 @@ class FakeBroker:
         self._frame(METHOD, struct.pack(">HH", *method) + fields, int(method[0] != 10))
 
     def _frame(self, kind: int, payload: bytes, channel: int) -> None:
-        self._writer.write(struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce")
+        self.writer.write(struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce")
 
 
 async def _frame(reader: asyncio.StreamReader) -> tuple[int, bytes]:

@@ -31,7 +31,7 @@ class Anywhere:
 
 
 CLUSTER = tuple(NodeRow(broker, running=True) for broker in BROKERS)
-QUORUM_QUEUE = QueueRow("q", "running", members=BROKERS, online=BROKERS)
+QUORUM_QUEUE = QueueRow("q", "running", online=BROKERS)
 MIRRORED_QUEUE = QueueRow("q", "running", synchronised_slave_nodes=BROKERS[1:])
 
 
@@ -81,6 +81,11 @@ def test_a_cluster_that_is_not_one(
     [
         ("quorum", QueueRow("q", "down"), "queue q is down"),
         ("quorum", QueueRow("q", "running", online=BROKERS[:2]), "has 2 members online"),
+        (
+            "quorum",
+            msgspec.structs.replace(QUORUM_QUEUE, messages_unacknowledged=2),
+            "has 2 elements out",
+        ),
         ("mirrored", QUORUM_QUEUE, "has 0 mirrors in step"),
     ],
 )

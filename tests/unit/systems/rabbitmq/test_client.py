@@ -8,7 +8,7 @@ import pytest
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.systems.rabbitmq import client as client_module
-from splitbrain.systems.rabbitmq.client import RabbitClient
+from splitbrain.systems.rabbitmq.client import Declarations, RabbitClient
 from tests.unit.systems.rabbitmq.fake_broker import ACK, DECLARE, GET, PUBLISH, FakeBroker, Hang
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -22,7 +22,7 @@ def performed(
 ) -> list[Completion]:
     async def perform() -> list[Completion]:
         async with broker.listening() as there:
-            client = RabbitClient({N1: there}, arguments or {})
+            client = RabbitClient({N1: there}, Declarations(arguments or {}, are_shared=True))
             found = [await client.invoke(operation, 5.0) for operation in operations]
             await client.close()
             return found
@@ -51,7 +51,6 @@ def test_elements_come_and_go() -> None:
         ("ok", 1234),
         ("ok", None),
     ]
-    assert broker.unacknowledged == {}
     assert not broker.queues["q"]
 
 
@@ -124,13 +123,43 @@ def test_a_following_client_goes_on_to_a_node_that_serves(
         first, second = FakeBroker(), FakeBroker()
         first.serves = first_serves
         async with first.listening() as one, second.listening() as two:
-            client = RabbitClient({N1: one, N2: two}, {})
+            client = RabbitClient({N1: one, N2: two}, Declarations({}, are_shared=True))
             found = await client.invoke(ENQUEUE, 5.0)
             await client.close()
             return found
 
     found = asyncio.run(perform())
     assert (found.type, found.node) == ("ok", N1 if first_serves else N2)
+
+
+@pytest.mark.parametrize(("are_shared", "count"), [(True, 1), (False, 3)])
+def test_clients_share_their_declarations_unless_told_otherwise(
+    are_shared: bool, count: int
+) -> None:
+    broker = FakeBroker()
+    declared: list[int] = []
+    broker.before = lambda method: declared.append(1) if method == DECLARE else None
+
+    async def perform() -> None:
+        async with broker.listening() as there:
+            declarations = Declarations({}, are_shared=are_shared)
+            clients = [RabbitClient({N1: there}, declarations) for _ in range(3)]
+            found = await asyncio.gather(*(client.invoke(DEQUEUE, 5.0) for client in clients))
+            assert {one.type for one in found} == {"ok"}
+            for client in clients:
+                await client.close()
+
+    asyncio.run(perform())
+    assert len(declared) == count
+
+
+def test_a_queue_that_is_gone_is_found_empty_at_the_end() -> None:
+    broker = FakeBroker()
+    declared: list[int] = []
+    broker.before = lambda method: declared.append(1) if method == DECLARE else None
+    final = Operation("dequeue", "q", None, final=True, drains=True)
+    performed(broker, DEQUEUE, final)
+    assert len(declared) == 2
 
 
 def test_a_pinned_client_keeps_to_its_node() -> None:
