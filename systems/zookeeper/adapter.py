@@ -68,18 +68,13 @@ class ZooKeeperSystem(ServerSystem):
         "first-snapshot": ("flushed", "as-written"),
     }
     log_patterns = (
-        LogPattern("Digests are not matching", "Data differ from those that the leader has."),
         LogPattern("exiting abnormally", "The server gave up."),
         LogPattern("Unable to load database on disk", "The data on disk cannot be read."),
     )
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers, sets, and queues, which hand out in order."""
+        """Registers, sets and queues."""
         return ("register", "set", "queue")
-
-    def workload_options(self, workload: str) -> Mapping[str, str]:
-        """Promise the order of a queue: it goes by the numbers that the leader gives."""
-        return {"promise": "fifo"} if workload == "queue" else {}
 
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
