@@ -177,7 +177,7 @@ class RabbitSystem(ServerSystem):
     def metrics(
         self, runtime: Endpoints, node: NodeName, timeout_s: float
     ) -> dict[str, float] | None:
-        """What a broker sees of the others, and what it takes of its machine."""
+        """A broker's view of the others, and its memory."""
         rows = ask_nodes(runtime.endpoint(node, MANAGEMENT_PORT), timeout_s)
         if rows is None:
             return None

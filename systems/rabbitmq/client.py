@@ -89,7 +89,7 @@ class RabbitClient:
         else:
             return Completion("ok", value, node=self._node)
         node = self._node
-        # What was handed out and not acknowledged goes back, and no late answer comes.
+        # No late answer comes, and elements that are not acknowledged go back.
         await self.close()
         return Completion("info" if self._may_have_changed else "fail", error=error, node=node)
 
