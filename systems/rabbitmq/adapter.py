@@ -55,7 +55,7 @@ class RabbitSystem(ServerSystem):
     reads_speak_for: ReadsSpeakFor = "converged"
     settings: Mapping[str, str | tuple[str, ...]] = {
         "queue": (QUORUM, MIRRORED),
-        "cluster_partition_handling": ("pause_minority", "autoheal", "ignore"),
+        "cluster_partition_handling": ("autoheal", "pause_minority", "ignore"),
         "net_ticktime": "8",
         "declarations": ("shared", "own"),
     }

@@ -12,7 +12,7 @@ from tests.containers.real_runs import leftovers, run
 
 pytestmark = [pytest.mark.containers, pytest.mark.nightly, pytest.mark.timeout(900)]
 
-RABBITMQ = ("--system", "rabbitmq", "--no-analyze")
+RABBITMQ = ("--system", "rabbitmq")
 
 
 def test_quorum_queues_keep_what_was_confirmed(tmp_path: Path) -> None:
@@ -26,8 +26,9 @@ def test_quorum_queues_keep_what_was_confirmed(tmp_path: Path) -> None:
 def test_mirrored_queues_lose_it_where_the_cluster_heals_itself(tmp_path: Path) -> None:
     code, found, output = run(
         tmp_path,
-        *(*RABBITMQ, "--nemesis", "partition", "--time-limit", "60", "--seed", "334935"),
+        *(*RABBITMQ, "--nemesis", "partition", "--time-limit", "60"),
         *("--setting", "queue=mirrored", "--setting", "cluster_partition_handling=autoheal"),
+        seed=334935,
     )
     assert code == 1, output
     (judged,) = (result for result in found.checkers if result.checker == "queue-totals")

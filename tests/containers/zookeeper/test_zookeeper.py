@@ -9,11 +9,12 @@ from tests.containers.real_runs import leftovers, run
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
 
-ZOOKEEPER = ("--system", "zookeeper", "--no-analyze")
+ZOOKEEPER = ("--system", "zookeeper")
 
 
 def test_an_ensemble_goes_on_after_its_leader_was_killed(tmp_path: Path) -> None:
-    code, found, output = run(tmp_path, *ZOOKEEPER, "--nemesis", "kill:leader", "--time-limit", "7")
+    options = ("--nemesis", "kill:leader", "--time-limit", "10")
+    code, found, output = run(tmp_path, *ZOOKEEPER, *options)
     assert code == 0, output
     assert found.vacuous == ()
     assert {fault.kind for fault in found.faults if fault.verified} == {"kill"}

@@ -114,12 +114,12 @@ def test_mirrored_queues_have_a_policy_once_there_is_a_cluster(
 
 def test_a_cluster_is_configured(tmp_path: Path) -> None:
     system = RabbitSystem()
-    given = {"cluster_partition_handling": "autoheal", "net_ticktime": "12"}
+    given = {"cluster_partition_handling": "ignore", "net_ticktime": "12"}
     system.experiment = Experiment(system="rabbitmq", settings=given)
     spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
     lines = (tmp_path / "nodes/n3/config/rabbitmq.conf").read_text().splitlines()
     assert {
-        "cluster_partition_handling = autoheal",
+        "cluster_partition_handling = ignore",
         "net_ticktime = 12",
         "cluster_formation.classic_config.nodes.1 = rabbit@n1",
     } <= {*lines}
