@@ -157,6 +157,9 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     )
     system.experiment = experiment
     check_bugs(experiment.bugs, system)
+    if experiment.settings:
+        # The schedule asks for a tempo, which may be made of them.
+        system.check_options(experiment)
     nodes = voters(experiment.nodes)
     seeds = sub_seeds(experiment.seed)
     faults, draw, plan_file = options.schedule, None, options.plan_file
