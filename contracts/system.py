@@ -79,6 +79,8 @@ class Canary(msgspec.Struct, frozen=True, kw_only=True):
     workload: str | None = None
     #: Planted bugs, switched on together.
     bugs: tuple[str, ...] = ()
+    #: Settings by which the system gives up what it promises else.
+    settings: Mapping[str, str] = {}
     time_limit_s: float = 15.0
 
 

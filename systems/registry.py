@@ -43,16 +43,30 @@ def _compose() -> System:
     return ComposeSystem()
 
 
+def _rabbitmq() -> System:
+    from splitbrain.systems.rabbitmq.adapter import RabbitSystem
+
+    return RabbitSystem()
+
+
 def _redis() -> System:
     from splitbrain.systems.redis.adapter import RedisSystem
 
     return RedisSystem()
 
 
+def _zookeeper() -> System:
+    from splitbrain.systems.zookeeper.adapter import ZooKeeperSystem
+
+    return ZooKeeperSystem()
+
+
 _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "kraft": _kraft,
+    "rabbitmq": _rabbitmq,
     "redis": _redis,
+    "zookeeper": _zookeeper,
 }
 _OFFERS: Final = Offers[System]("system", GROUP, System, _FACTORIES)
 

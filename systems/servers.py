@@ -18,7 +18,7 @@ from splitbrain.contracts.errors import HarnessError, not_written
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.operations import Client, Completion, Operation
 from splitbrain.contracts.runtime import (
     Address,
     DeploymentSpec,
@@ -193,7 +193,7 @@ class ServerSystem(System):
                     "Look at the node's output in the run folder",
                 )
 
-    def open_client(self, runtime: Runtime, route: Route) -> "ServerClient":
+    def open_client(self, runtime: Runtime, route: Route) -> Client:
         """Return a fresh client of the route's node."""
         return ServerClient(self.ask, route.node, runtime.endpoint(route.node, CLIENT_PORT))
 

@@ -110,11 +110,11 @@ def _choose(name: str, folder: Path, runtime: str | None, time_budget: str) -> _
     nodes = _nodes(found)
     if runtime == SIMULATED and found.simulation() is None:
         raise UsageError(f"{found.name} cannot be simulated", "Choose another --runtime")
-    runtime = runtime or _runtime(found)
+    runtime = runtime or _runtime(found, nodes)
     own = found.canary
     stand_in = _stand_in(found.name) if own is None else (found.name, own)
     machines = found.state_machines or (None,)
-    lost = () if own is None or own.bugs else _kinds_of(own, nodes)
+    lost = () if own is None or own.bugs or own.settings else _kinds_of(own, nodes)
     return _Chosen(
         system=found,
         written=_beside(name, folder),
@@ -145,11 +145,14 @@ def _nodes(found: System) -> int:
     return min(takes, key=lambda count: (abs(count - _USUAL_NODES), -count))
 
 
-def _runtime(found: System) -> str:
+def _runtime(found: System, nodes: int) -> str:
     """Return the runtime that needs least: a simulation, else this machine, else containers."""
     if found.simulation() is not None:
         return SIMULATED
-    return "docker" if missing_programs(found.images()) else "local"
+    with suppress(HarnessError):
+        found.check_options(Experiment(system=found.name, nodes=nodes, runtime="local"))
+        return "docker" if missing_programs(found.images()) else "local"
+    return "docker"
 
 
 def _stand_in(name: str) -> tuple[str, Canary]:
@@ -203,6 +206,7 @@ def _suite(chosen: _Chosen) -> str:
             "workload": canary.workload,
             "nemesis": canary.nemesis,
             "bug": [*canary.bugs] or None,
+            "setting": canary.settings or None,
             "time_limit": canary.time_limit_s,
             "expect": "invalid",
         },
@@ -236,6 +240,9 @@ def _matrix(name: str, fields: Mapping[str, object]) -> Iterator[str]:
 
 def _text(value: object) -> str:
     """Return a value as TOML; a text and a whole number are the same as in JSON."""
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[str, object]", value).items()
+        return f"{{ {', '.join(f'{_text(name)} = {_text(each)}' for name, each in pairs)} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_text, cast('list[object]', value)))}]"
     return f"{value:g}" if isinstance(value, float) else msgspec.json.encode(value).decode()

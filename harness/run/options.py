@@ -157,6 +157,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     )
     system.experiment = experiment
     check_bugs(experiment.bugs, system)
+    if experiment.settings:  # of which a tempo may be made
+        system.check_options(experiment)
     nodes = voters(experiment.nodes)
     seeds = sub_seeds(experiment.seed)
     faults, draw, plan_file = options.schedule, None, options.plan_file
@@ -179,9 +181,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
         draw = _faults_of(plan)
         _check_settings(settings, experiment.nemesis, {*system_names(), system.name})
         if not experiment.settings:
-            of_plan = settings.get(system.name, {})
-            experiment = msgspec.structs.replace(experiment, settings=of_plan)
-            system.experiment = experiment
+            own = settings.get(system.name, {})
+            system.experiment = experiment = msgspec.structs.replace(experiment, settings=own)
     system.check_options(experiment)
     allowed_anomalies(system)
     observers = tuple(system.observers(experiment))

@@ -295,6 +295,16 @@ workload-of-another-system | a workload that the system does not serve
   $ test --system redis --workload topics
   the system 'redis' does not serve the workload 'topics'. Choose the workload register or
   set or queue
+images-alone | a system that has nothing but images
+  $ test --system zookeeper --runtime local --nemesis none
+  zookeeper is in images, which the runtime local has not. Use --runtime docker
+number-of-zookeeper | the length of a tick that is none
+  $ test --system zookeeper --setting tickTime=soon
+  the setting tickTime of zookeeper cannot be 'soon'. It takes a whole number between 50 and 60000
+tick-of-rabbitmq | a time without a sign of life that is none
+  $ test --system rabbitmq --setting net_ticktime=soon
+  the setting net_ticktime of rabbitmq cannot be 'soon'. It takes seconds, a whole number between 1
+  and 600
 brokers-many | more brokers than names | test --state-machine metadata --setting brokers=9
   the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 brokers
 replicas-many | more replicas than brokers

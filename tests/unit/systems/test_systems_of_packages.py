@@ -62,7 +62,7 @@ class Install:
 
 def test_it_is_found_by_the_name_of_its_entry_point(install: Install) -> None:
     install("acme", SOUND, sound="Sound")
-    assert registry.names() == ("compose", "kraft", "redis", "sound")
+    assert registry.names() == tuple(sorted([*registry._FACTORIES, "sound"]))
     first, second = registry.system("sound"), registry.system("sound")
     assert isinstance(first, System)
     assert first is not second
@@ -97,7 +97,7 @@ def test_a_package_that_cannot_be_used_is_one_sentence_and_costs_no_other_system
     assert problem in caught.value.problem
     assert f"acme (plugged_acme:{of})" in caught.value.problem
     assert "\n" not in str(caught.value)
-    assert [found.name for found in registry.usable_systems()] == ["compose", "kraft", "redis"]
+    assert [found.name for found in registry.usable_systems()] == sorted(registry._FACTORIES)
 
     assert run(["test", "--system", "sound", "--runtime", "local"]) == 64
     assert problem in " ".join(capsys.readouterr().err.split())

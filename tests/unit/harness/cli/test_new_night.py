@@ -42,7 +42,7 @@ def values_of(option: str, runs: list[PlannedRun]) -> set[str]:
     return {str(each.options[option]) for each in runs}
 
 
-@pytest.mark.parametrize("name", ["kraft", "redis"])
+@pytest.mark.parametrize("name", ["kraft", "redis", "zookeeper"])
 def test_every_workload_is_tried_under_every_fault_that_is_no_canary(
     name: str, tmp_path: Path
 ) -> None:
@@ -50,6 +50,7 @@ def test_every_workload_is_tried_under_every_fault_that_is_no_canary(
     found = system(name)
     assert found.canary is not None
     assert canary.options["nemesis"] == found.canary.nemesis
+    assert canary.options.get("setting") == (found.canary.settings or None)
     machines = found.state_machines or (None,)
     workloads = {each for machine in machines for each in found.workloads(machine)}
     assert values_of("workload", runs) == workloads

@@ -1,0 +1,1 @@
+"""Adapter of RabbitMQ: one broker a node, Debian's packages."""

@@ -1,0 +1,1 @@
+"""Adapter of Apache ZooKeeper: one server a node, jars of Maven."""

@@ -1,0 +1,243 @@
+"""A workload's client of ZooKeeper: registers are nodes, sets and queues nodes with children.
+
+A client keeps to its session; one that is pinned knows its node alone, one that follows goes on to
+the next node that gives it a session, as ZooKeeper's own client does with its list of servers. It
+repeats a request only after an answer that says that nothing was done. Must never call an operation
+``fail`` once a change of it was sent and not refused.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.servers import Refused, Unclear
+from splitbrain.systems.zookeeper.session import (
+    ANY_VERSION,
+    BAD_VERSION,
+    CHANGES,
+    CREATE,
+    DELETE,
+    GET_CHILDREN,
+    GET_DATA,
+    NO_NODE,
+    NODE_EXISTS,
+    OK,
+    SEQUENTIAL,
+    SET_DATA,
+    SYNC,
+    Answer,
+    Session,
+    data,
+    node_to_create,
+    node_to_watch,
+    number,
+    open_session,
+    read_children,
+    read_node,
+    text,
+)
+
+#: Longest wait for a session with one node while others could be asked instead.
+SESSION_PATIENCE_S: Final = 0.7
+#: Answers with which the leader refuses a change before it is proposed.
+REFUSALS: Final[Mapping[int, str]] = {
+    -6: "unimplemented",
+    -8: "bad-arguments",
+    -102: "not-allowed",
+    -112: "session-expired",
+    -118: "session-moved",
+    -119: "read-only-server",
+    -127: "throttled",
+}
+#: Answers that a client expects, each before anything is changed.
+_EXPECTED: Final = frozenset({NO_NODE, BAD_VERSION, NODE_EXISTS})
+#: How a read makes sure that it is not behind.
+SYNCED, QUORUM, LOCAL = "sync", "quorum", "local"
+READS: Final = (SYNCED, QUORUM, LOCAL)
+_ELEMENT: Final = "e"
+
+
+class ZooKeeperClient:
+    """Client of one worker slot."""
+
+    def __init__(self, nodes: Mapping[NodeName, Address], workload: str | None, reads: str) -> None:
+        """Connect at the first operation, to the first of ``nodes`` that gives a session."""
+        self._nodes = nodes
+        self._workload = workload
+        self._reads = reads
+        self._session: Session | None = None
+        self._node: NodeName | None = None
+        self._may_have_changed = False
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        """Perform one operation, on one session."""
+        self._may_have_changed = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._perform(operation, await self._live_session())
+        except (Refused, Unclear) as answer:
+            error = str(answer)
+        except TimeoutError:
+            error = "timed-out"
+        except (OSError, EOFError):
+            error = "no-session" if self._session is None else "connection-lost"
+        except UNREADABLE:
+            error = "unexpected-answer"
+        node = self._node
+        # A late answer must never meet a later operation.
+        await self.close()
+        return Completion("info" if self._may_have_changed else "fail", error=error, node=node)
+
+    async def close(self) -> None:
+        """Drop the session."""
+        if self._session is not None:
+            self._session.close()
+        self._session = self._node = None
+
+    async def _live_session(self) -> Session:
+        if self._session is not None and not self._session.is_fresh():
+            await self.close()
+        if self._session is None:
+            self._node, self._session = await self._first_session()
+        return self._session
+
+    async def _first_session(self) -> tuple[NodeName, Session]:
+        *others, last = self._nodes.items()
+        for node, there in others:
+            try:
+                async with asyncio.timeout(SESSION_PATIENCE_S):
+                    return node, await open_session(there)
+            except (OSError, EOFError):
+                continue
+        return last[0], await open_session(last[1])
+
+    async def _perform(self, operation: Operation, session: Session) -> Completion:
+        path = f"/{operation.key}"
+        match operation.f:
+            case "read":
+                await self._catch_up(session, self._reads)
+                if self._workload == "set":
+                    return self._read(sorted(map(int, await self._children(session, path))))
+                return self._read((await self._content(session, path))[0])
+            case "write":
+                return self._done(operation.value, await self._write(session, path, operation))
+            case "cas":
+                return await self._compare_and_set(session, path, operation)
+            case "add":
+                answer = await self._add(session, path, f"{path}/{operation.value}", b"", 0)
+                return self._done(operation.value, answer)
+            case "enqueue":
+                content = msgspec.json.encode(operation.value)
+                answer = await self._add(session, path, f"{path}/{_ELEMENT}", content, SEQUENTIAL)
+                return self._done(operation.value, answer)
+            case "dequeue":
+                return await self._dequeue(session, path)
+            case other:
+                raise Refused(f"no-{other}")
+
+    def _read(self, value: Any) -> Completion:
+        return Completion("ok", value, node=self._node)
+
+    def _done(self, value: Any, answer: Answer) -> Completion:
+        return Completion("ok", value, position=answer.position(), node=self._node)
+
+    async def _ask(self, session: Session, kind: int, *fields: bytes) -> Answer:
+        """Return an answer that is none of an error, or that of an expected one."""
+        is_change = kind in CHANGES
+        self._may_have_changed |= is_change
+        answer = await session.ask(kind, *fields)
+        if answer.code in _EXPECTED or answer.code in REFUSALS:
+            # The change before it, if there was one, is of a node that no read looks at.
+            self._may_have_changed = False
+        if answer.code in REFUSALS:
+            raise Refused(REFUSALS[answer.code])
+        if answer.code != OK and answer.code not in _EXPECTED:
+            raise Unclear("server-error")
+        return answer
+
+    async def _catch_up(self, session: Session, how: str) -> None:
+        """Have the server apply all that was acknowledged before.
+
+        A leader answers ``sync`` without asking others whether it still leads; a transaction of
+        the same session cannot be had so.
+        """
+        if how == SYNCED:
+            await self._ask(session, SYNC, text("/"))
+        elif how == QUORUM:
+            await self._ask(session, SET_DATA, text("/"), data(b""), number(ANY_VERSION))
+            self._may_have_changed = False
+
+    async def _content(self, session: Session, path: str) -> tuple[Any, int]:
+        """Value and version of a register; None and -1 of one that was never written."""
+        answer = await self._ask(session, GET_DATA, node_to_watch(path))
+        if answer.code == NO_NODE:
+            return None, ANY_VERSION
+        content, version = read_node(answer.body)
+        return msgspec.json.decode(content), version
+
+    async def _children(self, session: Session, path: str) -> Sequence[str]:
+        answer = await self._ask(session, GET_CHILDREN, node_to_watch(path))
+        return () if answer.code == NO_NODE else read_children(answer.body)
+
+    async def _write(self, session: Session, path: str, operation: Operation) -> Answer:
+        content = msgspec.json.encode(operation.value)
+        while True:
+            answer = await self._ask(
+                session, SET_DATA, text(path), data(content), number(ANY_VERSION)
+            )
+            if answer.code == NO_NODE:
+                answer = await self._ask(session, CREATE, node_to_create(path, content))
+            if answer.code == OK:
+                return answer
+
+    async def _compare_and_set(
+        self, session: Session, path: str, operation: Operation
+    ) -> Completion:
+        expected, new = operation.value
+        while True:
+            # A mismatch is an observation, and must not be behind whatever reads are.
+            await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
+            value, version = await self._content(session, path)
+            if value != expected:
+                return self._read([expected, new, False])
+            content = data(msgspec.json.encode(new))
+            answer = await self._ask(session, SET_DATA, text(path), content, number(version))
+            if answer.code == OK:
+                return self._done([expected, new, True], answer)
+
+    async def _add(
+        self, session: Session, parent: str, path: str, content: bytes, flags: int
+    ) -> Answer:
+        node = node_to_create(path, content, flags)
+        answer = await self._ask(session, CREATE, node)
+        if answer.code == NO_NODE:
+            await self._ask(session, CREATE, node_to_create(parent, b""))
+            answer = await self._ask(session, CREATE, node)
+        if answer.code != OK:
+            raise Unclear("server-error")
+        return answer
+
+    async def _dequeue(self, session: Session, path: str) -> Completion:
+        """Take the child of the lowest number that can be deleted.
+
+        Numbers only grow, so none that is lower than those listed can come later.
+        """
+        while True:
+            await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
+            children = sorted(await self._children(session, path))
+            if not children:
+                return self._read(None)
+            for child in children:
+                there = f"{path}/{child}"
+                content, _ = await self._content(session, there)
+                if content is None:
+                    continue
+                answer = await self._ask(session, DELETE, text(there), number(ANY_VERSION))
+                if answer.code == OK:
+                    return self._done(content, answer)

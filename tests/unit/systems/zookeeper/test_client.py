@@ -1,0 +1,239 @@
+"""The client against a fake server: what it asks, and what it makes of answers and silence."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.zookeeper import client as client_module
+from splitbrain.systems.zookeeper.client import REFUSALS, ZooKeeperClient
+from splitbrain.systems.zookeeper.session import (
+    BAD_VERSION,
+    CREATE,
+    DELETE,
+    GET_CHILDREN,
+    GET_DATA,
+    SET_DATA,
+    SYNC,
+)
+from tests.unit.systems.zookeeper.fake_server import EPOCH, FakeServer, Hang
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+READ = Operation("read", "k", None)
+WRITE = Operation("write", "k", 3)
+CAS = Operation("cas", "k", [3, 4])
+ADD = Operation("add", "k", 5)
+ENQUEUE = Operation("enqueue", "k", 6)
+DEQUEUE = Operation("dequeue", "k", None)
+CHANGES = {"write": WRITE, "cas": CAS, "add": ADD, "enqueue": ENQUEUE, "dequeue": DEQUEUE}
+
+
+def performed(
+    server: FakeServer,
+    *operations: Operation,
+    workload: str = "register",
+    reads: str = "sync",
+    timeout_s: float = 5.0,
+) -> list[Completion]:
+    async def perform() -> list[Completion]:
+        async with server.listening() as there:
+            client = ZooKeeperClient({N1: there}, workload, reads)
+            found = [await client.invoke(operation, timeout_s) for operation in operations]
+            await client.close()
+            return found
+
+    return asyncio.run(perform())
+
+
+def values(completions: list[Completion]) -> list[object]:
+    assert {completion.type for completion in completions} == {"ok"}
+    return [completion.value for completion in completions]
+
+
+def test_a_register_is_read_written_and_compared() -> None:
+    other = Operation("cas", "k", [9, 1])
+    found = performed(FakeServer(), READ, WRITE, READ, CAS, CAS, other, READ)
+    assert values(found) == [None, 3, 3, [3, 4, True], [3, 4, False], [9, 1, False], 4]
+
+
+def test_changes_have_the_place_of_their_transaction() -> None:
+    first, second, mismatch = performed(FakeServer(), WRITE, CAS, CAS)
+    assert first.position == (EPOCH, 1)
+    assert second.position == (EPOCH, 2)
+    assert mismatch.position is None
+
+
+def test_a_set_has_its_elements() -> None:
+    adds = [Operation("add", "k", element) for element in (12, 5)]
+    found = performed(FakeServer(), READ, *adds, READ, workload="set")
+    assert values(found) == [[], 12, 5, [5, 12]]
+
+
+def test_a_queue_hands_out_in_order() -> None:
+    two = Operation("enqueue", "k", 2)
+    found = performed(FakeServer(), DEQUEUE, ENQUEUE, two, DEQUEUE, DEQUEUE, DEQUEUE)
+    assert values(found) == [None, 6, 2, 6, 2, None]
+
+
+def test_an_element_that_another_took_is_passed_over() -> None:
+    server = FakeServer()
+
+    def take_first(kind: int, path: str) -> None:
+        if kind == GET_CHILDREN:
+            server.tree.pop("/k/e0000000000", None)
+
+    server.after = take_first
+    two = Operation("enqueue", "k", 2)
+    assert values(performed(server, ENQUEUE, two, DEQUEUE)) == [6, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("reads", "before"), [("sync", SYNC), ("quorum", SET_DATA), ("local", None)]
+)
+def test_a_read_catches_up_as_the_setting_says(reads: str, before: int | None) -> None:
+    server = FakeServer()
+    performed(server, READ, reads=reads)
+    wanted = [] if before is None else [(before, "/")]
+    assert server.asked == [*wanted, (GET_DATA, "/k")]
+
+
+@pytest.mark.parametrize("reads", ["sync", "local"])
+def test_a_mismatch_is_never_observed_behind(reads: str) -> None:
+    server = FakeServer()
+    performed(server, CAS, reads=reads)
+    assert server.asked[0] == (SYNC, "/")
+
+
+def test_a_compare_and_set_between_whose_steps_another_wrote_looks_again() -> None:
+    server = FakeServer()
+    refusals = [BAD_VERSION]
+    server.before = lambda kind, path: (
+        refusals.pop() if kind == SET_DATA and server.asked.count((SET_DATA, path)) == 2 else None
+    )
+    found = performed(server, WRITE, CAS)
+    assert values(found) == [3, [3, 4, True]]
+    assert refusals == []
+
+
+def prepared() -> FakeServer:
+    """A register with 3, or a queue with an element."""
+    server = FakeServer()
+    server.tree |= {"/k": (b"3", 0), "/k/e0000000000": (b"6", 0)}
+    return server
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_that_was_sent_and_not_answered_is_unknown(name: str) -> None:
+    server = prepared()
+
+    def hang(kind: int, path: str) -> None:
+        if kind in {CREATE, SET_DATA, DELETE}:
+            raise Hang
+
+    server.after = hang
+    (found,) = performed(server, CHANGES[name])
+    assert (found.type, found.error) == ("info", "connection-lost")
+
+
+@pytest.mark.parametrize("name", ["cas", "dequeue"])
+def test_a_change_whose_first_look_failed_certainly_did_not_happen(name: str) -> None:
+    server = prepared()
+
+    def hang(kind: int, path: str) -> int | None:
+        if kind == GET_DATA:
+            raise Hang
+        return None
+
+    server.before = hang
+    (found,) = performed(server, CHANGES[name])
+    assert (found.type, found.error) == ("fail", "connection-lost")
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_refusals_are_certain(code: int) -> None:
+    server = prepared()
+    server.before = lambda kind, path: code
+    (found,) = performed(server, WRITE)
+    assert (found.type, found.error) == ("fail", REFUSALS[code])
+
+
+def test_an_error_that_nobody_knows_leaves_a_write_open_and_no_read() -> None:
+    server = prepared()
+    server.before = lambda kind, path: -1
+    written, read = performed(server, WRITE, READ)
+    assert (written.type, written.error) == ("info", "server-error")
+    assert (read.type, read.error) == ("fail", "server-error")
+
+
+def test_a_fence_that_was_lost_is_no_change_of_a_read_once_answered() -> None:
+    server = prepared()
+
+    def hang(kind: int, path: str) -> int | None:
+        if kind == GET_DATA:
+            raise Hang
+        return None
+
+    server.before = hang
+    (found,) = performed(server, CAS, reads="quorum")
+    assert found.type == "fail"
+
+
+def test_no_answer_in_time_is_unknown_and_the_next_operation_has_a_fresh_session() -> None:
+    server = prepared()
+    asked: list[int] = []
+
+    async def perform() -> list[Completion]:
+        gate = asyncio.Event()
+        original = server._serve
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append(1)
+            if len(asked) == 1:
+                await reader.readexactly(49)
+                writer.write(bytes([0, 0, 0, 37, 0, 0, 0, 0, 0, 0, 16, 0]) + bytes(29))
+                await gate.wait()
+                writer.close()
+            else:
+                await original(reader, writer)
+
+        server._serve = serve
+        async with server.listening() as there:
+            client = ZooKeeperClient({N1: there}, "register", "sync")
+            found = [await client.invoke(WRITE, 0.1), await client.invoke(WRITE, 5.0)]
+            gate.set()
+            await client.close()
+            return found
+
+    late, fresh = asyncio.run(perform())
+    assert (late.type, late.error) == ("info", "timed-out")
+    assert fresh.type == "ok"
+    assert len(asked) == 2
+
+
+def nodes_of(
+    choose: Callable[[Address, Address], Mapping[NodeName, Address]], *, first_serves: bool
+) -> Completion:
+    async def perform() -> Completion:
+        first, second = FakeServer(), FakeServer()
+        first.serves = first_serves
+        async with first.listening() as one, second.listening() as two:
+            client = ZooKeeperClient(choose(one, two), "register", "sync")
+            found = await client.invoke(WRITE, 5.0)
+            await client.close()
+            return found
+
+    return asyncio.run(perform())
+
+
+def test_a_following_client_goes_on_to_a_node_that_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "SESSION_PATIENCE_S", 5.0)
+    found = nodes_of(lambda one, two: {N1: one, N2: two}, first_serves=False)
+    assert (found.type, found.node) == ("ok", N2)
+
+
+def test_a_pinned_client_keeps_to_its_node() -> None:
+    found = nodes_of(lambda one, two: {N1: one}, first_serves=False)
+    assert (found.type, found.error) == ("fail", "no-session")
