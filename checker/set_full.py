@@ -247,7 +247,7 @@ def _missing(
     read = misses[value]
     known = _known(value, add, sightings)
     then = "and from every later one" if kind == "lost" else "and is back later"
-    sentence = f"was {known}{circumstances}, is missing from {_read_text(read)} {then}"
+    sentence = f"was {known}{circumstances}, and is missing from {_read_text(read)} {then}"
     return _violation(value, read.key, sentence, [add, read])
 
 

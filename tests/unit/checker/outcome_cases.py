@@ -477,8 +477,8 @@ CASES: dict[ModuleType, dict[str, Case]] = {
         "lost": Case(
             (once("add", 0, 1), read([], 2)),
             ("lost",),
-            sentence="Element 1 of set a was acknowledged (index 0), is missing from the read of "
-            "index 2 and from every later one.",
+            sentence="Element 1 of set a was acknowledged (index 0), and is missing from the read "
+            "of index 2 and from every later one.",
         ),
         "lost although nobody knew of the add": Case(
             (add(1, 0), read([1], 2), read([], 4)), ("lost",)
