@@ -30,7 +30,8 @@ class Declarations:
 
     Where they are shared, one client declares a queue and nobody uses it before: a broker that
     cannot reach all others takes back a declaration, and with it the queue that another client's
-    made meanwhile, and what was confirmed in it.
+    made meanwhile, and what was confirmed in it. It does so a quarter of a minute later, when the
+    client that declared waits no longer: a queue whose declaration has no answer stays unused.
     """
 
     def __init__(self, arguments: Mapping[str, str], *, are_shared: bool) -> None:
@@ -38,6 +39,7 @@ class Declarations:
         self._arguments = arguments
         self._are_shared = are_shared
         self._made: set[str] = set()
+        self._unanswered: set[str] = set()
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, channel: AmqpChannel, queue: str, own: set[str]) -> None:
@@ -48,10 +50,22 @@ class Declarations:
             await channel.declare(queue, self._arguments)
         else:
             async with self._locks.setdefault(queue, asyncio.Lock()):
+                if queue in self._unanswered:
+                    raise Refused("declaration-unanswered")
                 if queue not in self._made:
-                    await channel.declare(queue, self._arguments)
-                    self._made.add(queue)
+                    await self._declare_first(channel, queue)
         own.add(queue)
+
+    async def _declare_first(self, channel: AmqpChannel, queue: str) -> None:
+        self._unanswered.add(queue)
+        try:
+            await channel.declare(queue, self._arguments)
+        except ClosedByBroker:
+            # A refusal is an answer.
+            self._unanswered.discard(queue)
+            raise
+        self._unanswered.discard(queue)
+        self._made.add(queue)
 
     async def renew(self, channel: AmqpChannel, queue: str) -> None:
         """Declare a queue whoever has: one that is gone is found empty then."""

@@ -153,6 +153,40 @@ def test_clients_share_their_declarations_unless_told_otherwise(
     assert len(declared) == count
 
 
+def test_a_queue_whose_declaration_was_not_answered_stays_unused_until_the_end() -> None:
+    broker = FakeBroker()
+    methods: list[tuple[int, int]] = []
+
+    def hang_once(method: tuple[int, int]) -> None:
+        methods.append(method)
+        if methods.count(DECLARE) == 1 and method == DECLARE:
+            raise Hang
+
+    broker.before = hang_once
+    final = Operation("dequeue", "q", None, final=True, drains=True)
+    declaring, enqueue, last = performed(broker, DEQUEUE, ENQUEUE, final)
+    assert (declaring.type, declaring.error) == ("fail", "connection-lost")
+    assert (enqueue.type, enqueue.error) == ("fail", "declaration-unanswered")
+    assert PUBLISH not in methods
+    assert (last.type, last.value) == ("ok", None)
+
+
+def test_a_refused_declaration_is_made_again() -> None:
+    broker = FakeBroker()
+    broker.refusal = 404
+
+    declared: list[int] = []
+
+    def refuse_once(method: tuple[int, int]) -> None:
+        if method == DECLARE:
+            declared.append(1)
+            broker.refusal = 404 if len(declared) == 1 else None
+
+    broker.before = refuse_once
+    found = performed(broker, ENQUEUE, ENQUEUE)
+    assert [(one.type, one.error) for one in found] == [("fail", "closed-404"), ("ok", None)]
+
+
 def test_a_queue_that_is_gone_is_found_empty_at_the_end() -> None:
     broker = FakeBroker()
     declared: list[int] = []
