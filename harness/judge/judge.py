@@ -107,7 +107,10 @@ def judge(
         if with_spark:
             before_analysis()
         judging.enter_context(during(JUDGING))
-        analysis = _start_analysis(run_folder, during, analysing) if with_spark else None
+        analysis: AnalysisProcess | AskedAnalysis | str | None = None
+        if with_spark:
+            took = analysing.enter_context(during(ANALYSING))
+            analysis = _start_analysis(run_folder, analysing)
         results = _judge_record(record, harness_problems, stop)
         if stop.is_set() and _is_less_than_before(record, results):
             return results.with_problem(_EARLIER_KEPT)
@@ -118,7 +121,7 @@ def judge(
             return results
         problem = analysis
         if not isinstance(analysis, str):
-            problem = analysis.wait(give_up=lambda: _given_up(stop))
+            problem = analysis.wait(give_up=lambda: _given_up(stop), took=took)
         analysing.close()
         if problem is not None:
             again = f"`splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
@@ -132,10 +135,9 @@ def _is_less_than_before(record: RunRecord, results: Results) -> bool:
 
 
 def _start_analysis(
-    run_folder: Path, during: During, analysing: ExitStack
+    run_folder: Path, analysing: ExitStack
 ) -> AnalysisProcess | AskedAnalysis | str:
     """Return the analysis, which ends with the context, or why it could not be started."""
-    analysing.enter_context(during(ANALYSING))
     try:
         return analysing.enter_context(start_analysis(run_folder))
     except OSError as error:
