@@ -97,7 +97,7 @@ def shrink(
     where = {"folder": kept.run.root, "reproduce": kept.reproduce, **kept.more}
     answer(console, {"exit_code": code, "cut_short": cut_short, "result": result, **where})
     tell_github(
-        [] if code == EXIT_VALID else [_alarm(budget.broken or INTERRUPTED, kept, code)],
+        [] if code == EXIT_VALID else [_alarm(str(budget.broken or INTERRUPTED), kept, code)],
         lambda: summary_of(f"Shrunk: {name_of(folder)}", lines),
         options.system,
     )
