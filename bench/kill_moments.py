@@ -13,7 +13,6 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
-from splitbrain.harness.judge.analysis_process import LOG_NAME
 from splitbrain.history.course import PhaseName, read_phases
 from splitbrain.history.run_folder import RunFolder
 
@@ -50,7 +49,7 @@ def _at_fault(*phases: FaultPhase) -> Callable[[Path], bool]:
 
 
 def _analysing(folder: Path) -> bool:
-    return (folder / LOG_NAME).exists()
+    return RunFolder(folder).analysis_log.exists()
 
 
 #: Step to how it is seen in the run folder, and the longest delay after it, in seconds: about as

@@ -9,7 +9,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -24,6 +24,9 @@ _GZIP_MARK = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 20
 #: Resident mebibytes of this process while it reads a packed file; None for any number.
 _memory_budget_mib: Final[ContextVar[int | None]] = ContextVar("memory_budget_mib", default=None)
+#: Told bytes that are read of a file, and its size.
+Took = Callable[[int, int], None]
+_took: Final[ContextVar[Took | None]] = ContextVar("took", default=None)
 
 
 class NumberedLine(NamedTuple):
@@ -39,16 +42,37 @@ class NumberedLine(NamedTuple):
 
 
 @contextmanager
-def reading_within(memory_budget_mib: int) -> Generator[None]:
+def reading_within(memory_budget_mib: int, took: Took | None = None) -> Generator[None]:
     """Refuse within the block a packed file that takes this process beyond its memory.
 
-    A megabyte may unpack to a thousand of them, in one line or in many.
+    A megabyte may unpack to a thousand of them, in one line or in many. ``took`` is told block by
+    block how much of a file is read, as it lies there: of a packed one the packed bytes.
     """
-    token = _memory_budget_mib.set(memory_budget_mib)
+    token, told = _memory_budget_mib.set(memory_budget_mib), _took.set(took)
     try:
         yield
     finally:
         _memory_budget_mib.reset(token)
+        _took.reset(told)
+
+
+class _Told(io.FileIO):
+    """A file that tells how much of it is read."""
+
+    def __init__(self, path: Path, took: Took) -> None:
+        super().__init__(path)
+        self._took, self._done, self._size = took, 0, os.fstat(self.fileno()).st_size
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer)
+        self._done += count
+        self._took(min(self._done, self._size), self._size)
+        return count
+
+
+def _file(path: Path) -> IO[bytes]:
+    took = _took.get()
+    return path.open("rb") if took is None else io.BufferedReader(_Told(path, took), _BLOCK_BYTES)
 
 
 class _Unpacked(io.RawIOBase):
@@ -78,7 +102,7 @@ def opened(path: Path) -> Generator[IO[bytes]]:
         HistoryError: the file cannot be opened or read, or its packing is broken.
     """
     try:
-        with path.open("rb") as file:
+        with _file(path) as file:
             if file.read(len(_GZIP_MARK)) != _GZIP_MARK:
                 file.seek(0)
                 yield file

@@ -51,6 +51,8 @@ class RunFolder:
         self.ingest_manifest = self.analysis / "ingest.json"
         #: Small results of the Spark jobs, JSON.
         self.analysis_summary = self.analysis / "summary.json"
+        #: Log of the analysis.
+        self.analysis_log = root / "analysis.log"
         #: Verdicts.
         self.results = root / "results.json"
         #: Pattern of the names of former verdicts; see ``former_results``.

@@ -1,8 +1,9 @@
 """Analysis as a child process: ``python -m splitbrain.spark_analysis RUN_FOLDER [OWNER]``.
 
 When the process of the number OWNER ends, it ends in order too, with Spark's JVM and files. Prints
-the path of the summary at the end. Exit code 0, 3 with one sentence on standard error if the
-analysis was not possible, 64 for wrong usage; never 1 or 2, which are verdicts.
+how many jobs are done, and at the end the path of the summary. Exit code 0, 3 with one sentence on
+standard error if the analysis was not possible, 64 for wrong usage; never 1 or 2, which are
+verdicts.
 """
 
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.spark_analysis.analyze import problem_of
+from splitbrain.spark_analysis.analyze import jobs_line, problem_of
 from splitbrain.spark_analysis.owned_process import live_with
 
 _EXIT_USAGE = 64
@@ -28,12 +29,17 @@ def main(arguments: list[str]) -> int:
             return _EXIT_USAGE
     live_with(owner)
     run_folder = Path(folder)
-    problem = problem_of(run_folder)
+    problem = problem_of(run_folder, _tell)
     if problem is not None:
         sys.stderr.write(f"{problem}\n")
         return HarnessError.exit_code
     sys.stdout.write(f"{RunFolder(run_folder).analysis_summary}\n")
     return 0
+
+
+def _tell(done: int, total: int) -> None:
+    sys.stdout.write(jobs_line(done, total))
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -77,6 +79,13 @@ JOBS: Final[dict[type[Row], Callable[[RunTables, Frames], DataFrame]]] = {
 
 _Row = TypeVar("_Row", bound=Row)
 
+#: Told how many jobs are done, of all.
+Took = Callable[[int, int], None]
+
+
+def _tell_nobody(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
 
 class Counts(NamedTuple):
     """Sizes of the searched data."""
@@ -89,12 +98,20 @@ class Counts(NamedTuple):
     logs: int
 
 
-def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysis:
+def jobs_line(done: int, total: int) -> str:
+    """Return the line by which a log tells how far an analysis is."""
+    return f"{done} of {total} jobs\n"
+
+
+def analyze(
+    run_folder: Path, session: SparkSession | None = None, took: Took = _tell_nobody
+) -> RunAnalysis:
     """Make the tables and results of one run; the summary is written and returned.
 
     Args:
         run_folder: the run's folder.
         session: used and left running; without one a local session is started and ended.
+        took: told how many jobs are done, of all.
 
     Raises:
         HarnessError: no such folder, it cannot be read or written, no Java, or Spark failed.
@@ -110,7 +127,7 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> RunAnalysi
     ):
         tables = open_tables(spark, [run_folder], in_one_piece=are_few(size))
         at_once = _JOBS_AT_ONCE if are_few(size) else 1
-        results, counts = _carry_out(spark, tables, folder, at_once)
+        results, counts = _carry_out(spark, tables, folder, at_once, took=took)
         parts = {name: make(results, counts) for name, make in PARTS.items()}
     analysis = RunAnalysis(
         run_id=ingested.run_id,
@@ -146,10 +163,10 @@ def rehearse(run_folder: Path, session: SparkSession, is_over: Callable[[], bool
             _carry_out(session, tables, copy, _JOBS_AT_ONCE, is_over)
 
 
-def problem_of(run_folder: Path) -> str | None:
+def problem_of(run_folder: Path, took: Took = _tell_nobody) -> str | None:
     """Analyse a run; return why that was not possible, as one sentence."""
     try:
-        analyze(run_folder)
+        analyze(run_folder, took=took)
     except HarnessError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a traceback would end with 1, which is a verdict
@@ -195,6 +212,7 @@ def _carry_out(
     folder: RunFolder,
     at_once: int,
     is_over: Callable[[], bool] = lambda: False,
+    took: Took = _tell_nobody,
 ) -> tuple[Results, Counts]:
     """Carry out all jobs, some at once, each after those whose results it needs."""
     found = _Stored(spark)
@@ -202,8 +220,13 @@ def _carry_out(
     def store(row: type[Row], job: Callable[[RunTables, Frames], DataFrame]) -> Path:
         if is_over():
             raise _OverError
-        return store_result(job(tables, found), table_of(row), folder)
+        file = store_result(job(tables, found), table_of(row), folder)
+        with told:
+            took(next(done), len(JOBS))
+        return file
 
+    done, told = itertools.count(1), threading.Lock()
+    took(0, len(JOBS))
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="job")
     try:
         for row, job in JOBS.items():

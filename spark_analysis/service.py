@@ -12,6 +12,7 @@ question comes.
 
 import contextlib
 import json
+import os
 import select
 import socket
 import sys
@@ -26,8 +27,10 @@ from splitbrain.contracts.analysis.across import AcrossRequest
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.figure import FiguresRequest
+from splitbrain.history.border import open_in_place
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import across_process, gate_process
-from splitbrain.spark_analysis.analyze import problem_of, rehearse
+from splitbrain.spark_analysis.analyze import jobs_line, problem_of, rehearse
 from splitbrain.spark_analysis.owned_process import answer_in, end_in_order, live_with
 from splitbrain.spark_analysis.session import spark_session
 
@@ -94,7 +97,14 @@ def _answer(module: str, given: Path, session: SparkSession | HarnessError) -> t
 
 
 def _analyse(run_folder: Path) -> tuple[int, str, str]:
-    problem = problem_of(run_folder)
+    def tell(done: int, total: int) -> None:
+        # A log that cannot be written costs no analysis.
+        with contextlib.suppress(OSError):
+            flags = os.O_WRONLY | os.O_APPEND
+            with os.fdopen(open_in_place(RunFolder(run_folder).analysis_log, flags), "w") as log:
+                log.write(jobs_line(done, total))
+
+    problem = problem_of(run_folder, tell)
     return (0, "", "") if problem is None else (HarnessError.exit_code, "", problem)
 
 

@@ -49,7 +49,8 @@ def check_bare(
         raise UsageError(f"--jobs cannot be {jobs}", f"Choose a number between 1 and {JOBS_MAX}")
     waiting = Waiting(console)
     took = waiting.pace(JUDGING, "operation").took
-    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs or processors(), took)
+    read = waiting.pace(JUDGING, "MiB read", plural="MiB read").took_bytes
+    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs or processors(), took, read)
     page = None if report is None else page_at(report, path)
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else waiting.during

@@ -56,7 +56,7 @@ from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.pool.spark_service import SparkService, shared_session
 from splitbrain.harness.report import publishing
 from splitbrain.harness.report.alarms import alarms_of
-from splitbrain.harness.report.github import tell_github
+from splitbrain.harness.report.github import summary_of, tell_github
 from splitbrain.harness.report.summary import show, show_headline, to_markdown
 from splitbrain.harness.run.options import TestOptions, plan_test, prepare
 from splitbrain.harness.run.runner import RunOutcome, run_test
@@ -328,6 +328,7 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
                 break
     code = worst([results.exit_code for results in made])
     answer(console, {"exit_code": code, "runs": made})
+    _tell_github(made, *(results.system for results in made))
     return code
 
 
@@ -376,15 +377,21 @@ def _by_plan(folder: RunFolder, console: Console, options: ReplayOptions) -> int
     for line in changed_versions(read_plan(folder), planned.system):
         say(console, line)
     recorded = recorded_verdict(folder)
-    codes: list[int] = []
-    verdicts: list[ReplayVerdict] = []
-    for _ in range(options.times):
-        judged = run_once(test, console, analyze=options.analyze)
-        codes.append(judged.exit_code)
-        verdicts.append(judged.verdict)
-        if judged.interrupted:
-            break
-    for line in replay_lines(recorded, verdicts, options.times):
+    judged: list[Judged] = []
+    while len(judged) < options.times and not (judged and judged[-1].interrupted):
+        judged.append(run_once(test, console, analyze=options.analyze))
+    codes = [each.exit_code for each in judged]
+    verdicts = [each.verdict for each in judged]
+    lines = replay_lines(recorded, verdicts, options.times)
+    for line in lines:
         say(console, line)
     answer(console, replay_answer(recorded, verdicts, codes))
+    # Replays that fail alike are one thing to tell.
+    alarms = {
+        (alarm.title, alarm.fingerprint or alarm.sentence): alarm
+        for results in _results(judged)
+        for alarm in alarms_of(results)
+    }
+    title = f"Replay of {folder.root.parent.name}/{folder.root.name}"
+    tell_github([*alarms.values()], lambda: summary_of(title, lines), test.experiment.system)
     return worst(codes)

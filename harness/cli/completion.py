@@ -141,6 +141,27 @@ _OF_PLACES: Final[dict[str, Values]] = {
 }
 
 
+#: Test for a command's name in a shell's script, and the same before another command was found.
+_IS_COMMAND: Final[dict[str, tuple[str, str]]] = {
+    "bash": (
+        'if [[ " $all_commands " =~ " $word " ]]; then',
+        'if [[ ${#cmd_path[@]} -eq 0 && " $all_commands " =~ " $word " ]]; then',
+    ),
+    "fish": (
+        'if string match -q -- "* $word *" " $all_commands "',
+        'if test (count $subcommands) -eq 0; and string match -q -- "* $word *" " $all_commands "',
+    ),
+}
+
+
+def with_one_command(script: str, shell: str) -> str:
+    """Return a shell's script that takes the first name of a command for one, and no later word.
+
+    The parser's library takes all: in ``systems check NAME`` it would see a command of two words.
+    """
+    return script.replace(*_IS_COMMAND[shell]) if shell in _IS_COMMAND else script
+
+
 def values_of(place: str, words: Sequence[str]) -> list[str]:
     """Return the values of an option, or of a command's place, that go on as the last word does.
 

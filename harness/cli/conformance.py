@@ -17,9 +17,7 @@ from rich.console import Console
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.member_digests import NAME as MEMBER_DIGESTS_CHECKER
 from splitbrain.checker.names import evidence_needed
-from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import Verdict
-from splitbrain.contracts.budget import Unlimited
 from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError, in_one_line
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.system import System
@@ -36,8 +34,10 @@ from splitbrain.harness.folder.results import (
     counted,
 )
 from splitbrain.harness.judge.analysis_process import kill_all
+from splitbrain.harness.judge.doubted_failures import verdict_with_unknown
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run, read_json_lines
 from splitbrain.harness.judge.node_health import AGREEMENT_CHECKER
+from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.functions import only_reads
 from splitbrain.history.records import PairedOperation
@@ -273,15 +273,11 @@ def _is_late_refusal(operation: PairedOperation, run: _Run) -> bool:
 
 def _violated_by(run: _Run, unknown: Collection[int]) -> bool:
     """Return whether a checker of the history finds a violation with these operations as info."""
-    operations = tuple(
-        msgspec.structs.replace(each, type="info", end=None) if each.index in unknown else each
-        for each in run.record.operations
-    )
-    plan = run.record.plan
+    plan, record = run.record.plan, run.record
     names = [] if plan is None else [name for name in plan.checkers if not evidence_needed(name)]
-    evidence = Evidence(operations, functions=dict(run.record.functions))
-    verdicts = [checker_named(name)(evidence, Unlimited()).verdict for name in names]
-    return Verdict.INVALID in verdicts
+    evidence = Evidence(tuple(record.operations), functions=dict(record.functions))
+    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs=2)
+    return verdict_with_unknown(unknown, names, evidence, limits) is Verdict.INVALID
 
 
 def _is_late(operation: PairedOperation) -> bool:

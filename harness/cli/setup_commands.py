@@ -195,13 +195,17 @@ def completion_command(
         install: Write it to the place where the shell looks for it, and have its startup file load
             it, instead of printing it.
     """
+    from splitbrain.harness.cli.completion import with_one_command
+
+    script = with_one_command(app.generate_completion(prog_name="splitbrain", shell=shell), shell)
     if not install:
-        print(app.generate_completion(prog_name="splitbrain", shell=shell), end="")
+        print(script, end="")
         return 0
     from splitbrain.harness.folder.refusals import tell_refusal
 
     with tell_refusal("install the completion", f"for {shell}", "Print it, and save it yourself."):
         place = app.install_completion(shell=shell)
+        place.write_text(script, encoding="utf-8")
     print(f"{place} has it; a new {shell} loads it.")
     return 0
 

@@ -7,8 +7,12 @@ from typing import Final
 
 #: From here on a time is told in minutes.
 _IN_MINUTES_S: Final = 120.0
+_MIB: Final = 1 << 20
 #: A rate over less time than this says nothing.
 _ELAPSED_S_MIN: Final = 1.0
+
+#: Told how many are done, of all.
+Took = Callable[[int, int], None]
 
 
 def time_words(seconds: float) -> str:
@@ -20,14 +24,21 @@ def time_words(seconds: float) -> str:
 
 
 def pace_words(
-    done: int, total: int, noun: str, elapsed_s: float, *, of_this_time: int | None = None
+    done: int,
+    total: int,
+    noun: str,
+    elapsed_s: float,
+    *,
+    of_this_time: int | None = None,
+    plural: str | None = None,
 ) -> str:
     """Return ``120 of 300 seeds, 24 a second, 8 s left``; nothing of the time before a first one.
 
-    ``of_this_time`` are those of ``done`` that took the elapsed seconds, by default all.
+    ``of_this_time`` are those of ``done`` that took the elapsed seconds, by default all; the
+    ``plural`` of the noun has an s where none is given.
     """
     made = done if of_this_time is None else of_this_time
-    words = f"{done:,} of {total:,} {noun}{'' if total == 1 else 's'}"
+    words = f"{done:,} of {total:,} {noun if total == 1 else plural or f'{noun}s'}"
     if made <= 0 or elapsed_s < _ELAPSED_S_MIN:
         return words
     rate = made / elapsed_s
@@ -42,10 +53,17 @@ class Pace:
     Args:
         noun: of the things that are counted, in the singular.
         clock: seconds, monotonic.
+        plural: of the noun, where that is not with an s.
     """
 
-    def __init__(self, noun: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._noun, self._clock = noun, clock
+    def __init__(
+        self,
+        noun: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        plural: str | None = None,
+    ) -> None:
+        self._noun, self._plural, self._clock = noun, plural, clock
         self._lock = threading.Lock()
         self._began_s = clock()
         self._done = self._total = 0
@@ -64,4 +82,8 @@ class Pace:
             if not self._done < self._total:
                 return None
             elapsed_s = self._clock() - self._began_s
-            return pace_words(self._done, self._total, self._noun, elapsed_s)
+            return pace_words(self._done, self._total, self._noun, elapsed_s, plural=self._plural)
+
+    def took_bytes(self, done: int, total: int) -> None:
+        """Note the same in bytes where mebibytes are counted."""
+        self.took(done // _MIB, total // _MIB)

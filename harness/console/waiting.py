@@ -13,7 +13,7 @@ from rich.text import Text
 
 from splitbrain.harness.console.console_lines import say_if_read
 from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea
-from splitbrain.harness.console.pace import Pace
+from splitbrain.harness.console.pace import Pace, Took
 
 #: Names of what is waited for.
 JUDGING = "judging"
@@ -21,13 +21,20 @@ ANALYSING = "analysing with Spark"
 #: Words beside a name, for work that takes longer than a stranger expects.
 _HINTS = {ANALYSING: "Spark takes its time to start; --no-analyze leaves it out"}
 
-#: Makes a context that lasts as long as the thing named.
-During = Callable[[str], AbstractContextManager[None]]
+#: Nouns of what is counted where a pace is shown whoever waits.
+_NOUNS = {ANALYSING: "job"}
+
+#: Makes a context that lasts as long as the thing named, and is told how far that is.
+During = Callable[[str], AbstractContextManager[Took]]
 
 
-def unseen(_what: str) -> AbstractContextManager[None]:
+def _untold(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def unseen(_what: str) -> AbstractContextManager[Took]:
     """Say nothing."""
-    return nullcontext()
+    return nullcontext(_untold)
 
 
 class Waiting:
@@ -40,20 +47,22 @@ class Waiting:
         self._began_s: dict[str, float] = {}
         #: Holds what is drawn while anything goes on.
         self._drawn: ExitStack | None = None
-        #: Pace of things that can tell how far they are.
-        self._paces: dict[str, Pace] = {}
+        #: Paces of things that can tell how far they are.
+        self._paces: dict[str, list[Pace]] = {what: [Pace(noun)] for what, noun in _NOUNS.items()}
 
-    def pace(self, what: str, noun: str) -> Pace:
-        """Return the pace that is shown beside ``what`` while it goes on; ``noun`` is counted."""
-        return self._paces.setdefault(what, Pace(noun))
+    def pace(self, what: str, noun: str, *, plural: str | None = None) -> Pace:
+        """Return a pace that is shown beside ``what`` while it goes on; ``noun`` is counted."""
+        pace = Pace(noun, plural=plural)
+        self._paces.setdefault(what, []).append(pace)
+        return pace
 
     @contextmanager
-    def during(self, what: str) -> Generator[None]:
+    def during(self, what: str) -> Generator[Took]:
         """A context: ``what`` goes on until it is left, in whatever way."""
         began_s = time.monotonic()
         self._begin(what, began_s)
         try:
-            yield
+            yield self._paces[what][0].took if what in self._paces else _untold
         finally:
             self._end(what)
         self._print(f"{what} took {time.monotonic() - began_s:.1f} s")
@@ -87,8 +96,8 @@ class Waiting:
         return Text("; ".join(parts) + (f" ({'; '.join(hints)})" if hints else ""))
 
     def _pace_of(self, what: str) -> str:
-        words = self._paces[what].words if what in self._paces else None
-        return "" if words is None else f", {words}"
+        told = [pace.words for pace in self._paces.get(what, ())]
+        return "".join(f", {words}" for words in told if words is not None)
 
     def _plain_line(self) -> str | None:
         """Return how things stand for what is no terminal, if something tells how far it is."""

@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -23,8 +24,12 @@ from splitbrain.history.run_folder import RunFolder
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
 _POLL_INTERVAL_S = 0.1
-LOG_NAME = "analysis.log"
 _MODULE = f"{PACKAGE}.spark_analysis"
+#: Line of the log, see ``spark_analysis.analyze.jobs_line``.
+_JOBS: Final = re.compile(r"^(\d+) of (\d+) jobs$", re.MULTILINE)
+
+#: Told how many jobs are done, of all.
+Took = Callable[[int, int], None]
 
 
 _living: set["AnalysisProcess"] = set()
@@ -41,7 +46,7 @@ class AnalysisProcess:
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = RunFolder(run_folder)
-        self._log_path = run_folder / LOG_NAME
+        self._log_path = self._folder.analysis_log
         self._started = time.monotonic()
         with os.fdopen(open_anew(self._log_path), "wb") as log:
             self._process = start_spark(_MODULE, run_folder, log, subprocess.STDOUT)
@@ -59,20 +64,24 @@ class AnalysisProcess:
         signal_spark(self._process, signal.SIGKILL)
 
     def wait(
-        self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
+        self,
+        timeout_s: float = TIMEOUT_S,
+        give_up: Callable[[], str | None] = lambda: None,
+        took: Took = lambda _done, _total: None,
     ) -> str | None:
         """Wait for its end, counted from its start; return the problem as one sentence, or None.
 
         ``give_up`` returns a reason as soon as nobody wants to wait any longer.
         """
         while (code := self._ended()) is None:
+            _tell_jobs(self._log_path, took)
             if (reason := _reason_to_stop(self._started, timeout_s, give_up)) is not None:
                 end_spark(self._process)
                 return reason
         if code == 0:
             return None
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        return f"The Spark analysis {how}: {self._last_line()} (all of it in {LOG_NAME})"
+        return f"The Spark analysis {how}: {self._last_line()} (all of it in {self._log_path.name})"
 
     def _ended(self) -> int | None:
         try:
@@ -87,6 +96,13 @@ class AnalysisProcess:
             return f"its output cannot be read ({error.strerror})"
         lines = text.strip().splitlines()
         return lines[-1].strip() if lines else "it said nothing"
+
+
+def _tell_jobs(log: Path, took: Took) -> None:
+    with contextlib.suppress(OSError):
+        if told := _JOBS.findall(log.read_text(encoding="utf-8", errors="replace")):
+            done, total = map(int, told[-1])
+            took(done, total)
 
 
 def _reason_to_stop(
@@ -108,6 +124,7 @@ class AskedAnalysis:
 
     def __init__(self, run_folder: Path, question: Question) -> None:
         self._run_folder, self._question = run_folder, question
+        self._log_path = RunFolder(run_folder).analysis_log
         self._started = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -117,10 +134,14 @@ class AskedAnalysis:
         self._question.close()
 
     def wait(
-        self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
+        self,
+        timeout_s: float = TIMEOUT_S,
+        give_up: Callable[[], str | None] = lambda: None,
+        took: Took = lambda _done, _total: None,
     ) -> str | None:
         """Wait for the answer; arguments and result are those of ``AnalysisProcess.wait``."""
         while not self._question.wait(_POLL_INTERVAL_S):
+            _tell_jobs(self._log_path, took)
             reason = _reason_to_stop(self._started, timeout_s, give_up)
             if reason is not None:
                 self._question.close()
@@ -128,11 +149,11 @@ class AskedAnalysis:
         answered = self._question.answered
         if answered is None:
             with AnalysisProcess(self._run_folder) as own:
-                return own.wait(timeout_s, give_up)
+                return own.wait(timeout_s, give_up, took)
         problem = answered.error_line if answered.code else None
         with (
             contextlib.suppress(OSError),
-            os.fdopen(open_anew(self._run_folder / LOG_NAME), "wb") as log,
+            os.fdopen(open_anew(self._log_path), "wb") as log,
         ):
             log.write(f"{problem or 'done'}\n".encode())
         return None if problem is None else f"The Spark analysis {problem}"
@@ -144,6 +165,8 @@ def start_analysis(run_folder: Path) -> AnalysisProcess | AskedAnalysis:
     Raises:
         OSError: no process can be had, or the run folder cannot be written.
     """
+    # Whoever answers tells there how far it is; an older log would tell it of another analysis.
+    RunFolder(run_folder).analysis_log.unlink(missing_ok=True)
     question = ask_service(_MODULE, run_folder)
     if question is None:
         return AnalysisProcess(run_folder)

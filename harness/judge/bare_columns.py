@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from splitbrain.checker.linearizability.column_history import split_columns
@@ -34,6 +35,8 @@ from splitbrain.history.functions import USUAL, was_refused
 from splitbrain.history.line_columns import LineRange, joined, line_ranges, read_range
 from splitbrain.history.value_shapes import wrong_shape
 
+#: Ranges of a file are about so large, that readers can tell how far they are.
+_RANGE_BYTES: Final = 16 << 20
 _RANGE_FUNCTION: Final = f"{__name__}:read_one"
 
 
@@ -87,11 +90,12 @@ def read_shared(
     found = known_format(history_format) if history_format else guess_format(path)
     ranges: list[LineRange] = []
     if found == "jsonl" and path.is_file() and path.stat().st_size >= SHARED_FROM_BYTES:
-        ranges = line_ranges(path, limits.jobs)
+        ranges = line_ranges(path, max(limits.jobs, path.stat().st_size // _RANGE_BYTES))
     if len(ranges) < 2:
         return read_columns(path, history_format)
-    pieces = [workers.Part(_RANGE_FUNCTION, lines) for lines in ranges]
-    outcomes = workers.run_parts(pieces, limits, give_up=give_up, warm=warm)
+    pieces = [workers.Part(_RANGE_FUNCTION, lines, lines.end - lines.start) for lines in ranges]
+    reading = msgspec.structs.replace(limits, took=limits.read)
+    outcomes = workers.run_parts(pieces, reading, give_up=give_up, warm=warm)
     if any(outcome.failure is not None for outcome in outcomes):
         return read_columns(path, history_format)
     parts = [outcome.value for outcome in outcomes]

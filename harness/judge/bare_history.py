@@ -58,7 +58,7 @@ def judge_history(
     make_known(model)
     name = history_checker(model)
     judged = None
-    with reading_within(limits.memory_budget_mib):
+    with reading_within(limits.memory_budget_mib, limits.read):
         # The page needs operations, and left-out lines are listed one by one.
         if page is None and not skip_broken and is_large(path):
             # Loading it takes as long as judging a small history.

@@ -65,6 +65,11 @@ def judge_as_operations(
     def judge(judged: tuple[PairedOperation, ...]) -> CheckResult:
         evidence = Evidence(operations=judged, members=members_of(judged))
         (check,) = check_all([checker], evidence, limits, give_up, judging)
+        if check.verdict is Verdict.INVALID:
+            # A valid history is judged before this would be loaded.
+            from splitbrain.harness.judge.doubted_failures import with_doubts
+
+            (check,) = with_doubts([check], evidence, limits, give_up)
         return check
 
     check = judge(operations)

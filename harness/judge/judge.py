@@ -17,6 +17,7 @@ import msgspec
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.names import system_name
+from splitbrain.harness.console.pace import Took
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
@@ -38,6 +39,7 @@ from splitbrain.harness.judge.analysis_process import (
 )
 from splitbrain.harness.judge.checking import check_all
 from splitbrain.harness.judge.circumstances import Circumstances, with_circumstances
+from splitbrain.harness.judge.doubted_failures import with_doubts
 from splitbrain.harness.judge.evidence_loader import RunRecord, load_run
 from splitbrain.harness.judge.fault_coverage import coverage_of
 from splitbrain.harness.judge.fault_notice import too_short
@@ -118,7 +120,8 @@ def judge(
             return results
         problem = analysis
         if not isinstance(analysis, str):
-            problem = analysis.wait(give_up=lambda: _given_up(stop))
+            started, took = analysis
+            problem = started.wait(give_up=lambda: _given_up(stop), took=took)
         analysing.close()
         if problem is not None:
             again = f"`splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
@@ -133,11 +136,14 @@ def _is_less_than_before(record: RunRecord, results: Results) -> bool:
 
 def _start_analysis(
     run_folder: Path, during: During, analysing: ExitStack
-) -> AnalysisProcess | AskedAnalysis | str:
-    """Return the analysis, which ends with the context, or why it could not be started."""
-    analysing.enter_context(during(ANALYSING))
+) -> tuple[AnalysisProcess | AskedAnalysis, Took] | str:
+    """Return the analysis, which ends with the context, or why it could not be started.
+
+    Beside it stands what is told of its pace.
+    """
+    took = analysing.enter_context(during(ANALYSING))
     try:
-        return analysing.enter_context(start_analysis(run_folder))
+        return analysing.enter_context(start_analysis(run_folder)), took
     except OSError as error:
         return f"The Spark analysis could not be started: {error}."
 
@@ -198,7 +204,9 @@ def _checked(record: RunRecord, faults: Sequence[FaultResult], stop: Stop) -> li
     if record.phases and not record.reached("load-started") and not record.living:
         reason = "No client ever worked, so there is nothing to judge."
         return [CheckResult(name, Verdict.UNKNOWN, reason) for name in names]
-    checks = check_all(names, _evidence(record, faults), _LIMITS, lambda: _given_up(stop))
+    evidence = _evidence(record, faults)
+    checks = check_all(names, evidence, _LIMITS, lambda: _given_up(stop))
+    checks = with_doubts(checks, evidence, _LIMITS, lambda: _given_up(stop))
     violation = None if record.simulation is None else record.simulation.violation
     return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
 

@@ -28,6 +28,8 @@ class Limits(msgspec.Struct, frozen=True):
     jobs: int
     #: Told the weight of the parts that are done, and that of all, as a round goes on.
     took: Callable[[int, int], None] | None = None
+    #: Told how many bytes of a history's file are read, and its size.
+    read: Callable[[int, int], None] | None = None
 
 
 def with_cost(result: CheckResult, outcomes: "Sequence[PartOutcome]") -> CheckResult:

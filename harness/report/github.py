@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from splitbrain.harness.console.plain_text import printable
+from splitbrain.harness.console.plain_text import markdown, printable
 from splitbrain.harness.report.alarms import Alarm, file_in_repository
 
 #: Of one step GitHub shows no more, of each level.
@@ -41,6 +41,11 @@ def tell_github(
     if path := os.environ.get("GITHUB_STEP_SUMMARY"):
         with suppress(OSError):
             _add(Path(path), summary())
+
+
+def summary_of(title: str, lines: Iterable[str]) -> str:
+    """Return the summary of a command that has none of its own: what it said, line by line."""
+    return "\n".join([f"# {markdown(title)}", "", *(f"- {markdown(line)}" for line in lines)])
 
 
 def annotations(alarms: Sequence[Alarm], file: str | None) -> Iterable[str]:

@@ -5,7 +5,9 @@ are plain processes on loopback addresses. Nothing is guessed from versions or s
 makes what a run would make, for one node, and throws it away.
 """
 
+import contextlib
 import functools
+import hashlib
 import os
 import shutil
 import subprocess
@@ -108,6 +110,21 @@ def missing_programs(images: Iterable[ImageSource]) -> list[HostProgram]:
     """Those of the images' programs that are not on PATH, each once, in their order."""
     wanted = dict.fromkeys(program for image in images for program in image.programs)
     return [program for program in wanted if shutil.which(program.name) is None]
+
+
+def program_digests(images: Iterable[ImageSource]) -> dict[str, str]:
+    """Return the digests of the images' programs on this machine, by names without a path.
+
+    Those that cannot be read are left out.
+    """
+    found: dict[str, str] = {}
+    for program in dict.fromkeys(program for image in images for program in image.programs):
+        with contextlib.suppress(OSError):
+            if (place := shutil.which(program.name)) is not None:
+                with Path(place).open("rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                found[f"program {program.name}"] = f"sha256:{digest}"
+    return found
 
 
 def refuse_missing(images: Sequence[ImageSource]) -> None:

@@ -37,7 +37,13 @@ from splitbrain.runtimes.local.clocks import LocalClocks, clocks_of
 from splitbrain.runtimes.local.control import HostLink, HostLinks
 from splitbrain.runtimes.local.disks import LocalDisks
 from splitbrain.runtimes.local.launch import OUTPUT, start_host, take_address
-from splitbrain.runtimes.local.mode import Mode, Way, refuse_missing, wanted_mode
+from splitbrain.runtimes.local.mode import (
+    Mode,
+    Way,
+    program_digests,
+    refuse_missing,
+    wanted_mode,
+)
 from splitbrain.runtimes.local.processes import LocalProcesses
 
 _DATA: Final = "data"
@@ -58,6 +64,8 @@ class LocalRuntime:
 
     def __init__(self, way: Way | None = None) -> None:
         self._mode: Mode = wanted_mode(way)
+        #: Digests of the programs of the host that nodes start.
+        self._programs: dict[str, str] = {}
         self._places: dict[NodeName, tuple[Placement, Path]] = {}
         #: Sockets that hold the addresses of plain processes.
         self._holders: list[socket.socket] = []
@@ -104,6 +112,7 @@ class LocalRuntime:
     def prepare(self, images: Sequence[ImageSource]) -> None:
         """Refuse images of whose programs this machine lacks one."""
         refuse_missing(images)
+        self._programs = program_digests(images)
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
         """The folders of the run folder as they are, and an address that no other node has."""
@@ -340,8 +349,11 @@ class LocalRuntime:
             ) from error
 
     def versions(self) -> dict[str, str]:
-        """Kernel, and how the nodes are kept apart; ``limits`` where something was not possible."""
-        found = {"kernel": platform.release(), "local": self._mode.text()}
+        """Kernel, how the nodes are kept apart, and the digests of the machine's programs.
+
+        ``limits`` where something was not possible.
+        """
+        found = {"kernel": platform.release(), "local": self._mode.text(), **self._programs}
         if self._mode.way == "processes":
             found["limits"] = "plain processes, no partitions were possible"
         return found

@@ -33,9 +33,14 @@ def niceness(process: int) -> int:
 
 
 def analyse(folder: Path) -> str | None:
+    told: list[tuple[int, int]] = []
     with start_analysis(folder) as analysis:
         assert isinstance(analysis, AskedAnalysis)
-        return analysis.wait()
+        problem = analysis.wait(took=lambda done, total: told.append((done, total)))
+    if problem is None:
+        assert told == sorted(told)
+        assert len({done for done, _ in told}) > 1
+    return problem
 
 
 def looked_at_all_and_measured(first: Path, second: Path, lake: Path) -> None:

@@ -104,6 +104,7 @@ class _Command:
             time_budget=f"{file.suite_s:.3f}",
             fresh=options.fresh,
             keep_valid=True,
+            tells_github=False,
             tool=options.tool,
             check=options.check,
         )

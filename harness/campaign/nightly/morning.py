@@ -76,8 +76,8 @@ class ShownRun(msgspec.Struct, frozen=True, kw_only=True):
     took_s: float
     sentence: str
     reproduce: str
-    #: Its report, else its summary; None where nothing of it is there.
-    page: Link | None
+    #: Its report and its summary, as far as they are there: of a valid run the former is often not.
+    pages: tuple[Link, ...]
     files: tuple[Link, ...]
 
     @property
@@ -132,9 +132,10 @@ def morning_page(morning: Morning) -> str:
         key=lambda run: (_OUTCOMES.index(run.outcome), run.number),
     )
     reports = {
-        run.run: _link_to(Path(run.run_folder), morning.folder)
+        run.run: pages[0]
         for run in known.values()
         if run.run_folder is not None
+        if (pages := _pages_of(Path(run.run_folder), morning.folder))
     }
     return render_page(
         "morning.html.j2",
@@ -246,7 +247,7 @@ def _shown(run: RunEnded, known: dict[str, RunRecord], morning: Morning) -> Show
         took_s=run.took_s,
         sentence=run.sentence or (by_gate.sentence if by_gate else ""),
         reproduce=run.reproduce,
-        page=None if folder is None else _link_to(folder, morning.folder),
+        pages=() if folder is None else _pages_of(folder, morning.folder),
         files=tuple(_files(_attempts(run, morning), morning.folder)),
     )
 
@@ -268,10 +269,10 @@ def _link(path: Path, page_folder: Path, text: str) -> Link:
     return Link(text, quote(os.path.relpath(path, page_folder)) + ("/" if path.is_dir() else ""))
 
 
-def _link_to(folder: Path, page_folder: Path) -> Link | None:
-    """Return the link to a run's report, else to its summary."""
+def _pages_of(folder: Path, page_folder: Path) -> tuple[Link, ...]:
+    """Return the links to a run's report and to its summary, those that are there."""
     there = [folder / name for name in _PAGES if (folder / name).is_file()]
-    return _link(there[0], page_folder, there[0].name) if there else None
+    return tuple(_link(path, page_folder, path.stem) for path in there)
 
 
 def _files(attempts: Iterable[Path], page_folder: Path) -> Iterator[Link]:

@@ -29,6 +29,8 @@ from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, Simulati
 from splitbrain.harness.folder.simulation_record import SimulationRecord, made_by, record_of
 from splitbrain.harness.folder.tool_version import other_tool, this_tool
 from splitbrain.harness.judge.simulated_outcomes import judged
+from splitbrain.harness.report.alarms import Alarm
+from splitbrain.harness.report.github import summary_of, tell_github
 from splitbrain.harness.report.story_lines import heading, story_lines
 from splitbrain.harness.run.options import check_bugs
 from splitbrain.history.reproduce_line import is_other
@@ -80,6 +82,8 @@ def _replay(
     check_bugs(scenario.bugs, system(scenario.system))
     simulation = simulated_system(scenario.system)
     codes: list[int] = []
+    # Exit codes by sentence: replays that are alike are one thing to tell.
+    told: dict[str, int] = {}
     replays: list[dict[str, Any]] = []
     with Interrupts(lambda sentence: say(console, sentence)):
         try:
@@ -95,6 +99,7 @@ def _replay(
                 say(console, sentence)
                 codes.append(code)
                 replays.append(_as_data(again, sentence, code))
+                told[sentence] = code
                 # Without a recorded run the first one is the reference.
                 record = record or record_of(outcome, again)
         except KeyboardInterrupt:
@@ -106,7 +111,17 @@ def _replay(
         say(console, exact_line(codes, options.times))
     code = EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
     answer(console, {"exit_code": code, "replays": replays})
+    tell_github(
+        [_alarm(sentence, made) for sentence, made in told.items() if made != EXIT_VALID],
+        lambda: summary_of(f"Replay of a world of {scenario.system}", told),
+        scenario.system,
+    )
     return code
+
+
+def _alarm(sentence: str, code: int) -> Alarm:
+    level = "warning" if code == EXIT_UNKNOWN else "error"
+    return Alarm(title="exact replay", sentence=sentence, level=level)
 
 
 def _as_data(again: JudgedOutcome, sentence: str, code: int) -> dict[str, Any]:

@@ -31,6 +31,8 @@ from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
 from splitbrain.harness.folder.store import find_run
+from splitbrain.harness.report.alarms import Alarm
+from splitbrain.harness.report.github import summary_of, tell_github
 from splitbrain.harness.run.options import PreparedTest, TestOptions
 from splitbrain.nemesis.search import INTERRUPTED, SearchBudget
 from splitbrain.patched.loading import installed_options
@@ -83,8 +85,9 @@ def shrink(
             say(console, f"{cut_short}: {result}")
             return EXIT_UNKNOWN
         kept = shrinking.keep(console, cut_short)
-    say(console, headline(result, cut_short, seconds))
-    _show(kept, cut_short, console, options.system)
+    lines = [headline(result, cut_short, seconds), *_lines(kept, cut_short, options.system)]
+    for line in lines:
+        say(console, line)
     if kept.last is not None:
         kept.last()
     code = EXIT_UNKNOWN if cut_short == INTERRUPTED else EXIT_VALID
@@ -93,10 +96,24 @@ def shrink(
         code = EXIT_HARNESS_FAILED
     where = {"folder": kept.run.root, "reproduce": kept.reproduce, **kept.more}
     answer(console, {"exit_code": code, "cut_short": cut_short, "result": result, **where})
+    tell_github(
+        [] if code == EXIT_VALID else [_alarm(str(budget.broken or INTERRUPTED), kept, code)],
+        lambda: summary_of(f"Shrunk: {name_of(folder)}", lines),
+        options.system,
+    )
     return code
 
 
-def _show(kept: Kept, cut_short: str | None, console: Console, system: str | None) -> None:
+def _alarm(why: str, kept: Kept, code: int) -> Alarm:
+    return Alarm(
+        title=f"shrink: {name_of(kept.run)}",
+        sentence=f"The search ended early: {why.rstrip('.')}.",
+        reproduce=kept.reproduce,
+        level="warning" if code == EXIT_UNKNOWN else "error",
+    )
+
+
+def _lines(kept: Kept, cut_short: str | None, system: str | None) -> list[str]:
     again = f"{shlex.quote(str(kept.run.root))}{system_option(system)}{installed_options()}"
     continued = to_be_continued(cut_short, again)
     times = "" if kept.times == 1 else f" --times {kept.times}"
@@ -108,5 +125,4 @@ def _show(kept: Kept, cut_short: str | None, console: Console, system: str | Non
         "reproduce": kept.reproduce,
     }
     places_lines = [f"{f'{what}:':10} {where}" for what, where in places.items()]
-    for line in (*([] if continued is None else [continued]), *kept.story, *places_lines):
-        say(console, line)
+    return [*([] if continued is None else [continued]), *kept.story, *places_lines]

@@ -6,6 +6,7 @@ flight may hold a violation, and that violation is this command's too.
 
 import secrets
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.suite import night as nights
+from splitbrain.harness.campaign.suite.alarms import alarms_of_night
 from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
 from splitbrain.harness.campaign.suite.display import Display
 from splitbrain.harness.campaign.suite.ledger import Ledger
@@ -31,6 +33,7 @@ from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.results import EXIT_INVALID, counted
 from splitbrain.harness.pool.spark_service import shared_session
+from splitbrain.harness.report.github import tell_github
 from splitbrain.history.durations import positive_seconds_of
 
 SUITES = "suites"
@@ -54,6 +57,8 @@ class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep_valid: bool = False
     #: Words that start the command line.
     tool: tuple[str, ...] = TOOL
+    #: Whether GitHub is told of its end; a night tells of all its steps at once.
+    tells_github: bool = True
     #: Whether each cell is checked against the registries before anything starts.
     check: bool = True
 
@@ -241,6 +246,9 @@ class _Command:
             why = "the night before it holds a violation" if self._inherited else "as said above"
             self._print(f"Exit code {code} all the same: {why}.")
         answer(self._console, night_answer(tally, code))
+        if self._options.tells_github:
+            summary = partial(to_markdown, tally, [*others, tally])
+            tell_github(alarms_of_night(tally), summary, self._file.path)
         return code
 
     def _publish(self, opened: OpenNight, tally: NightTally, all_nights: list[NightTally]) -> None:

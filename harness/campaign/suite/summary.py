@@ -163,7 +163,7 @@ def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
         if runs:
             yield title, [line for run in runs for line in _run_lines(run)]
     if night.toothless:
-        yield "The night is void", [*map(_toothless, night.toothless), _WHY_VOID]
+        yield "The night is void", [*map(toothless_sentence, night.toothless), _WHY_VOID]
     if night.cut:
         why = "the time budget was used up" if night.ended else "the night is not over"
         if night.ended and night.ended.reason == "replaced":
@@ -185,7 +185,8 @@ def _item(line: str) -> str:
     return " " * (len(line) - len(text)) + f"- {markdown(text)}"
 
 
-def _toothless(cell: CellTally) -> str:
+def toothless_sentence(cell: CellTally) -> str:
+    """Return how often the expected violation of a cell was found, and how often it must be."""
     runs = f"{cell.as_expected} of {counted(cell.finished, 'run')}"
     return f"{cell.planned.cell}: found in {runs}, at least {cell.planned.at_least} must be"
 

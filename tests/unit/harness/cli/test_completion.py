@@ -5,6 +5,7 @@ import pty
 import resource
 import select
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -99,6 +100,32 @@ def test_a_command_to_be_shown_and_a_system_to_be_checked_are_offered(
     assert completed(script, place, "help", "sh") == ["shrink"]
     assert completed(script, place, "systems", "") == ["check"]
     assert answer(["systems", "check", "kra"]).splitlines()[1:] == ["kraft"]
+    # Words that are names of commands as well.
+    assert completed(script, place, "systems", "check", "kra") == ["kraft"]
+    assert completed(script, place, "systems", "check", "kraft", "--run") != []
+    assert completed(script, place, "explain", "check", "INV-0")[0] == "INV-01"
+    assert completed(script, place, "check", "test", "--model", "") == [*history_models()]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_offers_a_system_to_be_checked_too(
+    script: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert splitbrain(["completion", "fish"]) == 0
+    file = place / "splitbrain.fish"
+    file.write_text(capsys.readouterr().out)
+    ask = f'source {shlex.quote(str(file))}; complete -C "splitbrain systems check kra"'
+    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", ask],
+        cwd=place,
+        env={**os.environ, "PATH": path, "HOME": str(place)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["kraft"]
 
 
 def test_run_folders_are_offered_newest_first_and_other_paths(script: Path, place: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from splitbrain.harness.cli.main import run as splitbrain
 from splitbrain.harness.console.pace import Pace, pace_words, time_words
 from splitbrain.harness.console.waiting import JUDGING, Waiting
-from splitbrain.harness.judge import bare_judging
+from splitbrain.harness.judge import bare_columns, bare_judging
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.limits import Limits
 
@@ -41,6 +41,14 @@ def test_a_pace_is_of_what_was_done_in_its_time(
     done: int, total: int, elapsed_s: float, of_this_time: int | None, words: str
 ) -> None:
     assert pace_words(done, total, "run", elapsed_s, of_this_time=of_this_time) == words
+
+
+def test_bytes_are_told_in_mebibytes() -> None:
+    pace = Pace("MiB read", plural="MiB read")
+    pace.took_bytes((3 << 20) + 5, 9 << 20)
+    assert pace.words == "3 of 9 MiB read"
+    pace.took_bytes((9 << 20) + 7, (9 << 20) + 7)
+    assert pace.words is None
 
 
 def test_each_round_has_a_pace_of_its_own() -> None:
@@ -94,11 +102,13 @@ def test_what_is_no_terminal_gets_a_line_now_and_then() -> None:
 
 
 @pytest.mark.parametrize("large", [True, False])
-def test_a_bare_history_tells_how_many_operations_are_judged(
+def test_a_bare_history_tells_how_much_is_read_and_how_many_operations_are_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, large: bool
 ) -> None:
     told: list[tuple[int, int]] = []
+    read: list[tuple[int, int]] = []
     monkeypatch.setattr(Pace, "took", lambda _, done, total: told.append((done, total)))
+    monkeypatch.setattr(Pace, "took_bytes", lambda _, done, total: read.append((done, total)))
     monkeypatch.setattr(bare_judging, "COLUMNS_FROM_BYTES", 0 if large else 1 << 40)
     lines = [
         {"process": key, "type": kind, "f": "write", "key": str(key), "value": 1, "time": time}
@@ -109,3 +119,24 @@ def test_a_bare_history_tells_how_many_operations_are_judged(
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert splitbrain(["check", str(path)]) == 0
     assert (3, 3) in told
+    assert (path.stat().st_size, path.stat().st_size) in read
+
+
+def test_workers_that_share_a_file_tell_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bare_columns, "SHARED_FROM_BYTES", 1)
+    path = tmp_path / "history.jsonl"
+    event = '"process":1,"f":"write","key":"a","value":1'
+    path.write_text(
+        "".join(
+            f'{{"index":{index},"time":{index},"type":"{kind}",{event}}}\n'
+            for index, kind in enumerate(("invoke", "ok") * 50)
+        )
+    )
+    read: list[tuple[int, int]] = []
+    limits = Limits(30.0, 4096, 2, read=lambda done, total: read.append((done, total)))
+    assert bare_columns.read_shared(path, None, limits, lambda: None, []) is not None
+    size = path.stat().st_size
+    assert read[-1] == (size, size)
+    assert {0 < done < size for done, _ in read} == {True, False}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.judge.bare_history import judge_history
@@ -189,3 +190,39 @@ def test_a_history_of_four_lines_is_judged_without_what_runs_and_systems_need(
     options |= {f"{way}.options" for way in options}
     assert [name for name in modules if name.startswith(unwanted) and name not in options] == []
     assert len(modules) <= MODULES_MAX
+
+
+@pytest.mark.parametrize(
+    ("failed", "read", "explained"),
+    [
+        # The read shows a change that its client called failed.
+        (("write", 7), 7, True),
+        (("write", 7), 8, False),
+        (("read", None), 7, False),
+        (("write", 7), 1, None),
+    ],
+)
+def test_a_failed_change_that_explains_the_violation_is_named(
+    tmp_path: Path, failed: tuple[str, int | None], read: int, explained: bool | None
+) -> None:
+    f, value = failed
+    events = [
+        {"process": 0, "type": "invoke", "f": "write", "value": 1, "key": "r0"},
+        {"process": 0, "type": "ok", "f": "write", "value": 1, "key": "r0"},
+        {"process": 3, "type": "invoke", "f": f, "value": value, "key": "r0"},
+        {"process": 3, "type": "fail", "f": f, "value": value, "key": "r0"},
+        {"process": 1, "type": "invoke", "f": "read", "value": None, "key": "r0"},
+        {"process": 1, "type": "ok", "f": "read", "value": read, "key": "r0"},
+    ]
+    path = tmp_path / "h.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    found = judge_history(path, "cas-register", None, LIMITS)
+    assert found.verdict is (Verdict.VALID if explained is None else Verdict.INVALID)
+    output = io.StringIO()
+    show(found, Console(file=output))
+    sentence = (
+        "Taken for unknown, the change that its client called failed, write 7 to r0 of process 3, "
+        "explains it: look whether its client may say fail there."
+    )
+    for text in (output.getvalue(), to_markdown(found)):
+        assert (sentence in text) is bool(explained)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,10 @@ while True:
     folder = pathlib.Path(folder)
     if folder.name == "deadly":
         os._exit(9)
+    if folder.name == "telling":
+        (folder / "analysis.log").write_text("0 of 13 jobs\\n5 of 13 jobs\\n")
+        connection.recv(1)
+        os._exit(0)
     if folder.name == "hanging":
         connection.recv(1)
         os._exit(0)
@@ -46,7 +51,13 @@ while True:
     connection.sendall(json.dumps(problem).encode() + b"\\n")
     connection.close()
 """
-_OWN = 'import os, pathlib, sys\npathlib.Path(sys.argv[1], "by").write_text(str(os.getpid()))\n'
+_OWN = """
+import os, pathlib, signal, sys
+pathlib.Path(sys.argv[1], "by").write_text(str(os.getpid()))
+if sys.argv[1].endswith("telling"):
+    print("0 of 13 jobs", "5 of 13 jobs", sep="\\n", flush=True)
+    signal.pause()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +85,22 @@ def test_one_process_serves_all_and_ends_with_the_block(tmp_path: Path) -> None:
         assert process not in (0, os.getpid())
     assert not Path(f"/proc/{process}").exists()
     assert VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_analysis_tells_how_many_jobs_are_done(tmp_path: Path, *, shared: bool) -> None:
+    folder = tmp_path / "telling"
+    folder.mkdir()
+    # One of another analysis.
+    (folder / "analysis.log").write_text("9 of 13 jobs\n")
+    told: list[tuple[int, int]] = []
+    with shared_session() if shared else nullcontext(), start_analysis(folder) as analysis:
+        assert isinstance(analysis, AskedAnalysis if shared else AnalysisProcess)
+        analysis.wait(
+            give_up=lambda: "told" if told else None,
+            took=lambda done, total: told.append((done, total)),
+        )
+    assert told == [(5, 13)]
 
 
 def test_a_broken_folder_spoils_its_own_analysis_alone(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from splitbrain.harness.report.github import (
     unannounced,
 )
 from tests.synthetic_runs import SyntheticRun
+from tests.unit.harness.fake_spark import fake_spark
 from tests.unit.harness.report.test_sarif import STALE, violated
 from tests.unit.harness.small_results import results_with
 
@@ -130,7 +131,10 @@ def test_runs_of_a_night_do_not_speak_for_it() -> None:
 
 
 def test_commands_tell_of_a_run_and_of_a_gate_and_json_stays_json(
-    tmp_path: Path, on_github: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    on_github: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     root = tmp_path / "runs" / "test" / "stale"
     root.mkdir(parents=True)
@@ -143,6 +147,11 @@ def test_commands_tell_of_a_run_and_of_a_gate_and_json_stays_json(
     assert [read(line)[1]["title"] for line in err.splitlines() if line.startswith("::")] == [
         "stale read: kraft-register, seed 7"
     ]
+    assert on_github.read_text().startswith("# INVALID")
+    on_github.unlink()
+    monkeypatch.syspath_prepend(fake_spark(tmp_path, ""))
+    assert splitbrain(["analyze", str(root)]) == 1
+    assert "::error title=stale read" in capsys.readouterr().err
     assert on_github.read_text().startswith("# INVALID")
     words = ["gate", str(tmp_path / "runs"), "--policy", str(policy), "--baseline", "none"]
     assert splitbrain([*words, "--output", str(tmp_path / "gate"), "--json"]) == 1

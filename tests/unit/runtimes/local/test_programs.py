@@ -1,5 +1,6 @@
 """A missing program is told before a run, with the way to get it."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,15 @@ def test_nothing_is_refused_where_all_is_there_or_nothing_is_needed(tmp_path: Pa
     LocalRuntime("processes").prepare(IMAGES)
     (tmp_path / "two").unlink()
     LocalRuntime("processes").prepare([ImageSource("c", "c")])
+
+
+def test_programs_are_among_the_versions_by_name_and_digest(tmp_path: Path) -> None:
+    put(tmp_path, ONE, TWO)
+    runtime = LocalRuntime("processes")
+    runtime.prepare(IMAGES)
+    digest = f"sha256:{hashlib.sha256(b'#!/bin/sh' + bytes([10])).hexdigest()}"
+    programs = {name: found for name, found in runtime.versions().items() if "program" in name}
+    assert programs == {"program one": digest, "program two": digest}
+    (tmp_path / "two").write_text("#!/bin/sh\nexit\n")
+    runtime.prepare(IMAGES)
+    assert runtime.versions()["program one"] == digest != runtime.versions()["program two"]

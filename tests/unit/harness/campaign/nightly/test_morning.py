@@ -84,6 +84,27 @@ def test_the_gate_s_verdict_stands_above_all_and_a_violation_with_its_reproduce_
     assert text.count('data-verdict="expected violation found"') == 1
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_valid_run_is_linked_by_its_report_where_that_is_kept(
+    nightly: Nightly, *, kept: bool
+) -> None:
+    with nightly.file.open("a") as file:
+        file.write(f"keep_valid = {str(kept).lower()}\n")
+    page, text = of_night(nightly, good(nightly), code=0)
+    valid = re.findall(r'<li id="run-\d+" data-verdict="valid".*?</li>', text, re.DOTALL)
+    assert len(valid) == 2
+    for run in valid:
+        title, report, summary = (
+            re.search(pattern, run)
+            for pattern in (r'<h3><a href="([^"]+)"', r">report</a>", r">summary</a>")
+        )
+        assert summary
+        assert bool(report) is kept
+        assert title
+        assert title[1].endswith("report.html" if kept else "summary.md")
+    assert [link for link in links_of(page) if not link.exists()] == []
+
+
 def test_new_gone_and_changed_are_told_from_the_last_night_that_proved_something(
     nightly: Nightly,
 ) -> None:

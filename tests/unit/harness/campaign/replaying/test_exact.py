@@ -3,7 +3,6 @@
 import signal
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -50,9 +49,18 @@ def replayed(folder: RunFolder, **options: object) -> tuple[int, list[str]]:
     return code, text.getvalue().splitlines()
 
 
-def test_a_failing_run_fails_again_in_the_same_step_every_time(tmp_path: Path) -> None:
+def test_a_failing_run_fails_again_in_the_same_step_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step.md"))
     folder = kept(broken(), tmp_path)
     code, lines = replayed(folder, times=3)
+    # Three that are alike are one thing to tell.
+    (annotation,) = capsys.readouterr().err.splitlines()
+    assert annotation.startswith("::error title=exact replay")
+    assert lines[0] in annotation
+    assert (tmp_path / "step.md").read_text().count("failed again") == 1
     seen = broken().violation
     assert seen is not None
     assert code == 1
@@ -226,7 +234,7 @@ def test_the_command_tells_the_rate_of_the_recorded_verdict_and_ends_with_the_wo
     def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Any:
         verdict = replayed.pop(0)
         code = EXIT_INVALID if verdict.is_invalid else 0
-        return SimpleNamespace(exit_code=code, interrupted=False, verdict=verdict)
+        return commands.Judged(code, verdict=verdict)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(folder.root), "--times", "3"]) == EXIT_INVALID

@@ -76,12 +76,20 @@ def rewrite(folder: RunFolder, **fields: object) -> None:
 
 
 def test_a_failing_run_is_shrunk_to_a_run_of_its_own(
-    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+    failed: RunFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step.md"))
     before = content(failed)
     assert cli.run(["shrink", str(failed.root)]) == 0
     assert content(failed) == before
     root = small_run(failed)
+    step = (tmp_path / "step.md").read_text()
+    assert step.startswith(f"# Shrunk: sim-kraft-register/{failed.root.name}\n")
+    assert "- reproduce: " in step
     small = RunFolder(root)
     scenario, record = read_scenario(small.scenario), read_simulation(small)
     assert (scenario.faults, scenario.load.kept, scenario.load.clients) == ((), (), 1)

@@ -62,6 +62,8 @@ def results(folder: Path, verdict: str, code: int, **more: object) -> None:
     part = folder / ".results.json.part"
     part.write_text(json.dumps(content))
     part.replace(folder / "results.json")
+    for name in ("report.html", "summary.md"):
+        (folder / name).write_text(verdict)
 
 
 def phases(folder: Path, *names: str) -> None:

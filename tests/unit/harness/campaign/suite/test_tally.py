@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from splitbrain.harness.campaign.suite.alarms import alarms_of_night
 from splitbrain.harness.campaign.suite.ledger import (
     Line,
     NightBegan,
@@ -66,6 +67,31 @@ def test_the_worst_decides_the_exit_code(
     night = tally_night([BEGAN, ran(1, first), ran(2, second), ran(3, planted, "p"), ENDED])
     assert night is not None
     assert night.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "told"),
+    [
+        (("valid", "valid", "invalid"), []),
+        (("invalid", "vacuous", "invalid"), [("error", "invalid: m"), ("warning", "vacuous: m")]),
+        (("failed", "valid", "valid"), [("error", "failed: m"), ("error", "VOID: p")]),
+    ],
+)
+def test_a_night_raises_an_alarm_for_each_run_that_nobody_expected(
+    verdicts: tuple[Verdict, Verdict, Verdict], told: list[tuple[str, str]]
+) -> None:
+    first, second, planted = verdicts
+    night = tally_night([BEGAN, ran(1, first), ran(2, second), ran(3, planted, "p"), ENDED])
+    assert night is not None
+    alarms = alarms_of_night(night)
+    assert [(alarm.level, alarm.title.partition(",")[0]) for alarm in alarms] == told
+
+
+def test_a_night_that_is_not_over_raises_one() -> None:
+    night = tally_night([BEGAN, ran(1, "valid")])
+    assert night is not None
+    (alarm,) = alarms_of_night(night)
+    assert (alarm.level, alarm.sentence[:8]) == ("warning", "NOT OVER")
 
 
 def test_a_night_that_is_not_over_is_never_green() -> None:

@@ -1,0 +1,95 @@
+"""Look whether changes that clients called failed explain a violation, were they unknown instead.
+
+A client that says ``fail`` where it cannot know makes a system look worse than it is. It is a hint
+for whoever looks for the cause, and changes no verdict. Reads are left alone: they change nothing.
+"""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+import msgspec
+
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.names import evidence_needed
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.harness.console.plain_text import value_text
+from splitbrain.harness.judge.checking import check_all
+from splitbrain.harness.pool.limits import Limits
+from splitbrain.history.functions import only_reads
+from splitbrain.history.records import PairedOperation
+
+#: Seconds that the look may take, whatever there is to judge.
+_LOOK_S: Final = 10.0
+
+
+def with_doubts(
+    checks: Sequence[CheckResult],
+    evidence: Evidence,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+) -> list[CheckResult]:
+    """Return the results, with a sentence where failed changes explain all that was found.
+
+    Checkers that need more than the history have no part in it: what a log holds stays there.
+    """
+    found = [
+        check.checker
+        for check in checks
+        if check.verdict is Verdict.INVALID and not evidence_needed(check.checker)
+    ]
+    failed = [
+        operation
+        for operation in evidence.operations
+        if operation.type == "fail"
+        and not only_reads(evidence.functions, operation.f, operation.argument)
+    ]
+    if not found or not failed:
+        return [*checks]
+    end_s = time.monotonic() + _LOOK_S
+
+    def is_enough() -> str | None:
+        return give_up() or ("it took too long" if time.monotonic() > end_s else None)
+
+    quick = msgspec.structs.replace(limits, time_budget_s=_LOOK_S, took=None)
+    unknown = {operation.index for operation in failed}
+    if verdict_with_unknown(unknown, found, evidence, quick, is_enough) is not Verdict.VALID:
+        return [*checks]
+    named = next(check for check in checks if check.checker == found[0])
+    keys = {violation.get("key") for violation in named.violations}
+    example = next((operation for operation in failed if operation.key in keys), failed[0])
+    sentence = _sentence(len(failed), example)
+    return [
+        msgspec.structs.replace(check, reason=f"{check.reason} {sentence}")
+        if check.checker in found
+        else check
+        for check in checks
+    ]
+
+
+def verdict_with_unknown(
+    unknown: Collection[int],
+    names: Sequence[str],
+    evidence: Evidence,
+    limits: Limits,
+    give_up: Callable[[], str | None] = lambda: None,
+) -> Verdict:
+    """Return the worst verdict of these checkers with the operations of these indexes as info."""
+    operations = tuple(
+        msgspec.structs.replace(each, type="info", end=None) if each.index in unknown else each
+        for each in evidence.operations
+    )
+    doubted = msgspec.structs.replace(evidence, operations=operations)
+    return merge(check.verdict for check in check_all(names, doubted, limits, give_up))
+
+
+def _sentence(count: int, example: PairedOperation) -> str:
+    argument = "" if example.argument is None else f" {value_text(example.argument)}"
+    key = "" if example.key is None else f" to {value_text(example.key)}"
+    named = f"{example.f}{argument}{key} of process {example.process}"
+    what = (
+        f"the change that its client called failed, {named}, explains it"
+        if count == 1
+        else f"the {count:,} changes that clients called failed, such as {named}, explain it"
+    )
+    return f"Taken for unknown, {what}: look whether its client may say fail there."
