@@ -1,17 +1,19 @@
-"""Asks all nodes at a time, from a thread of the harness; for all systems.
+"""Questions to nodes from a thread of the harness, to all at a time or by HTTP; for all systems.
 
 Blocking. Must never be called from an event loop's thread.
 """
 
+import http.client
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 
 _View = TypeVar("_View")
+_SUCCESS: Final = range(200, 300)
 
 
 class Endpoints(Protocol):
@@ -51,6 +53,27 @@ def ask_all(
     finally:
         pool.shutdown(wait=False)  # each thread ends by its own deadline
     return answers
+
+
+def ask_by_http(
+    there: Address,
+    method: str,
+    path: str,
+    timeout_s: float,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> bytes | None:
+    """Return the body of an answer that says success; None where there is none."""
+    connection = http.client.HTTPConnection(there.host, there.port, timeout=timeout_s)
+    try:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        content = answer.read()
+        return content if answer.status in _SUCCESS else None
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
 
 
 def not_yet(system: str, action: str, problem: str) -> HarnessError:

@@ -43,6 +43,12 @@ def _compose() -> System:
     return ComposeSystem()
 
 
+def _etcd() -> System:
+    from splitbrain.systems.etcd.adapter import EtcdSystem
+
+    return EtcdSystem()
+
+
 def _rabbitmq() -> System:
     from splitbrain.systems.rabbitmq.adapter import RabbitSystem
 
@@ -63,6 +69,7 @@ def _zookeeper() -> System:
 
 _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
+    "etcd": _etcd,
     "kraft": _kraft,
     "rabbitmq": _rabbitmq,
     "redis": _redis,

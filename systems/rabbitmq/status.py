@@ -5,17 +5,16 @@ Blocking. Must never be called from an event loop's thread.
 
 import base64
 import contextlib
-import http.client
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.questions import ask_by_http
 
 _USER: Final = base64.b64encode(b"guest:guest").decode()
 _HEADERS: Final = {"Authorization": f"Basic {_USER}", "Content-Type": "application/json"}
-_SUCCESS: Final = range(200, 300)
 
 
 class NodeRow(msgspec.Struct, frozen=True):
@@ -55,27 +54,13 @@ def ask_queues(there: Address, timeout_s: float) -> Sequence[QueueRow] | None:
 def put_policy(there: Address, name: str, policy: dict[str, Any], timeout_s: float) -> bool:
     """Set a policy; returns whether the broker took it."""
     body = msgspec.json.encode(policy)
-    return _exchange(there, "PUT", f"/api/policies/%2F/{name}", body, timeout_s) is not None
+    path = f"/api/policies/%2F/{name}"
+    return ask_by_http(there, "PUT", path, timeout_s, body, _HEADERS) is not None
 
 
 def _asked(there: Address, path: str, kind: Any, timeout_s: float) -> Any:
-    answer = _exchange(there, "GET", path, None, timeout_s)
+    answer = ask_by_http(there, "GET", path, timeout_s, headers=_HEADERS)
     if answer is not None:
         with contextlib.suppress(msgspec.DecodeError):
             return msgspec.json.decode(answer, type=kind)
     return None
-
-
-def _exchange(
-    there: Address, method: str, path: str, body: bytes | None, timeout_s: float
-) -> bytes | None:
-    connection = http.client.HTTPConnection(there.host, there.port, timeout=timeout_s)
-    try:
-        connection.request(method, path, body, _HEADERS)
-        answer = connection.getresponse()
-        content = answer.read()
-        return content if answer.status in _SUCCESS else None
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()

@@ -14,7 +14,7 @@ import msgspec
 from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.operations import Operation
 from splitbrain.systems.compose_file.drivers.driver import AskingDriver
-from splitbrain.systems.compose_file.drivers.http_exchange import Answer, exchange
+from splitbrain.systems.http_exchange import Answer, exchange
 from splitbrain.systems.servers import Refused, Unclear
 
 _KEY: Final = "{key}"

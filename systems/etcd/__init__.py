@@ -1,0 +1,1 @@
+"""Adapter of etcd: one server a node, built from its Go module."""

@@ -1,0 +1,236 @@
+"""etcd as a system under test: a cluster of members, asked by their JSON gateway.
+
+Must never start or stop a node: the runtime does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.log_pattern import LogPattern
+from splitbrain.contracts.member_digest import MemberDigest
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import HostProgram, ImageSource
+from splitbrain.contracts.system import (
+    CLIENT_PORT,
+    PEER_PORT,
+    Canary,
+    LeaderView,
+    ReadsSpeakFor,
+    Route,
+    Tempo,
+)
+from splitbrain.systems.etcd.client import EtcdClient, Manner
+from splitbrain.systems.etcd.status import (
+    MemberView,
+    ask_digest,
+    ask_figures,
+    ask_view,
+    count_compared,
+    put_compared,
+)
+from splitbrain.systems.questions import Endpoints, ask_all, not_yet
+from splitbrain.systems.servers import Server, ServerSystem
+
+LINEARIZABLE, SERIALIZABLE = "linearizable", "serializable"
+#: How long the members get to say what they believe when readiness or convergence is asked.
+STATUS_TIMEOUT_S: Final = 2.0
+#: For transactions that put a hundred keys each.
+_FILLING_TIMEOUT_S: Final = 10.0
+#: Numbers among the settings: least and most.
+_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "heartbeat-interval": (10, 10_000),
+    "election-timeout": (50, 50_000),
+    "snapshot-count": (10, 1_000_000_000),
+    "write-compares": (0, 100_000),
+}
+#: etcd refuses to start with fewer heartbeats before an election.
+_HEARTBEATS_MIN: Final = 5
+
+
+class EtcdSystem(ServerSystem):
+    """Adapter of one run."""
+
+    name = "etcd"
+    offered_versions = ("3.6.16", "3.5.35", "3.5.2")
+    ports: Mapping[str, int] = {CLIENT_PORT: 2379, PEER_PORT: 2380}
+    #: A member that is cut off goes on answering such reads from its own copy.
+    canary = Canary(nemesis="partition:follower", settings={"reads": SERIALIZABLE})
+    declares_digests = True
+    settings: Mapping[str, str | tuple[str, ...]] = {
+        "reads": (LINEARIZABLE, SERIALIZABLE),
+        "heartbeat-interval": "100",
+        "election-timeout": "1000",
+        "snapshot-count": "1000",
+        "fsync": ("yes", "no"),
+        "write-compares": "0",
+    }
+    log_patterns = (
+        LogPattern(r'^\{"level":"(?:panic|fatal)"', "The server gave up."),
+        LogPattern(r"^(?:panic|fatal error): ", "The server's program crashed."),
+        LogPattern("found (?:data inconsistency|hash mismatch)", "Members have diverged."),
+    )
+
+    @property
+    def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Recipe of the version's image; nothing in it is linked with a C library."""
+        return ImageSource(
+            f"splitbrain-etcd-{self.version}",
+            "etcd",
+            build=(
+                *("go", "build", f"-modfile={self.version}.mod", "-trimpath", "-buildvcs=false"),
+                *("-tags=netgo,osusergo", "-ldflags=-s -w", "-o", "etcd", "."),
+            ),
+            programs=(HostProgram("etcd", package="etcd-server"),),
+        )
+
+    @property
+    def reads_speak_for(self) -> ReadsSpeakFor:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Linearizable reads go through a quorum."""
+        return "cluster" if self.setting("reads") == LINEARIZABLE else "converged"
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Registers, sets and queues."""
+        return ("register", "set", "queue")
+
+    def check_options(self, options: Experiment) -> None:
+        """Refuse what cannot be deployed."""
+        super().check_options(options)
+        if options.runtime == "local" and self.chosen_version is not None:
+            raise UsageError(
+                f"the runtime local starts whichever etcd is on PATH, not {self.chosen_version}",
+                "Write --system etcd, or use --runtime docker",
+            )
+        for name, (least, most) in _BOUNDS.items():
+            value = options.settings.get(name, "")
+            if value and not (value.isascii() and value.isdigit() and least <= int(value) <= most):
+                raise UsageError(
+                    f"the setting {name} of etcd cannot be {value!r}",
+                    f"It takes a whole number between {least} and {most}",
+                )
+        heartbeat_ms, election_ms = (
+            int(options.settings.get(name, self.settings[name]))  # pyright: ignore[reportArgumentType]
+            for name in ("heartbeat-interval", "election-timeout")
+        )
+        if election_ms < _HEARTBEATS_MIN * heartbeat_ms:
+            raise UsageError(
+                f"etcd does not start with election-timeout={election_ms} "
+                f"and heartbeat-interval={heartbeat_ms}",
+                f"Let the first be at least {_HEARTBEATS_MIN} times the second",
+            )
+
+    def tempo(self) -> Tempo:
+        """Followers stand for election after one to two timeouts without a word."""
+        notices_s = 2 * int(self.setting("election-timeout")) / 1000
+        return Tempo(notices_s=notices_s, failover_s=notices_s + 1)
+
+    def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
+        """Return the start of a member that knows the others from the first moment."""
+        members = sorted((server, *others), key=lambda member: member.number)
+        cluster = ",".join(f"{each.name}=http://{each.address(PEER_PORT)}" for each in members)
+        return (
+            "etcd",
+            f"--name={server.name}",
+            f"--data-dir={server.placement.data_path}/etcd",
+            f"--listen-client-urls=http://{server.listen_address()}",
+            f"--advertise-client-urls=http://{server.address()}",
+            f"--listen-peer-urls=http://{server.listen_address(PEER_PORT)}",
+            f"--initial-advertise-peer-urls=http://{server.address(PEER_PORT)}",
+            f"--initial-cluster={cluster}",
+            "--logger=zap",
+            f"--heartbeat-interval={self.setting('heartbeat-interval')}",
+            f"--election-timeout={self.setting('election-timeout')}",
+            f"--snapshot-count={self.setting('snapshot-count')}",
+            *(("--unsafe-no-fsync",) if self.setting("fsync") == "no" else ()),
+        )
+
+    def ready(self, runtime: Endpoints) -> None:
+        """Return when all serve, one of them leads, and the keys to compare are there."""
+        action = "wait for the members to serve"
+        self._all_views(runtime, action)
+        wanted = int(self.setting("write-compares"))
+        if not wanted:
+            return
+        there = runtime.endpoint(runtime.nodes()[0], CLIENT_PORT)
+        found = count_compared(there, _FILLING_TIMEOUT_S)
+        if found is None or not put_compared(there, found, wanted, _FILLING_TIMEOUT_S):
+            raise not_yet(self.name, action, "the keys to compare were not taken")
+
+    def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
+        """Ask the members; of several that believe to lead the highest term wins."""
+        nodes = tuple(runtime.nodes())
+
+        def enough(views: Mapping[NodeName, MemberView]) -> bool:
+            # A majority was asked, and nobody in it knows a term above the claimed one.
+            terms = [view.term for view in views.values()]
+            claims = [view.term for view in views.values() if view.leads]
+            return 2 * len(views) > len(nodes) and max(claims, default=-1) == max(terms)
+
+        views = ask_all(nodes, self._asking(runtime, timeout_s), enough)
+        claims = [(view.term, node) for node, view in views.items() if view.leads]
+        if not claims:
+            return LeaderView(None, max((view.term for view in views.values()), default=None))
+        term, node = max(claims)
+        return LeaderView(node, term)
+
+    def open_client(self, runtime: Endpoints, route: Route) -> EtcdClient:
+        """Return a fresh client, of the route's node or of it before all others."""
+        others = [node for node in runtime.nodes() if node != route.node]
+        nodes = [route.node, *(others if route.kind == "leader" else ())]
+        manner = Manner(
+            workload=None if self.experiment is None else self.experiment.workload,
+            is_serializable=self.setting("reads") == SERIALIZABLE,
+            compares=self.setting("write-compares") != "0",
+        )
+        return EtcdClient({node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}, manner)
+
+    def converged(self, runtime: Endpoints) -> None:
+        """Return when all serve in one term, one leads, and all have applied the same entries."""
+        action = "wait for the members to converge"
+        views = self._all_views(runtime, action)
+        if len({(view.term, view.applied) for view in views.values()}) != 1:
+            places = ", ".join(
+                f"{node} at entry {view.applied} of term {view.term}"
+                for node, view in sorted(views.items())
+            )
+            raise not_yet(self.name, action, f"the members are not in step: {places}")
+
+    def metrics(
+        self, runtime: Endpoints, node: NodeName, timeout_s: float
+    ) -> dict[str, float] | None:
+        """Numbers of the member's own metrics."""
+        return ask_figures(runtime.endpoint(node, CLIENT_PORT), timeout_s)
+
+    def digest(self, runtime: Endpoints, node: NodeName, timeout_s: float) -> MemberDigest | None:
+        """Hash of all keys and their revisions, at the member's newest revision."""
+        return ask_digest(runtime.endpoint(node, PEER_PORT), timeout_s)
+
+    def digest_at(
+        self, runtime: Endpoints, node: NodeName, position: int, timeout_s: float
+    ) -> MemberDigest | None:
+        """The same as of an earlier revision."""
+        return ask_digest(runtime.endpoint(node, PEER_PORT), timeout_s, position)
+
+    def versions(self) -> dict[str, str]:
+        """Return the version of the module; on a runtime without images nobody knows it."""
+        if self.experiment is not None and self.experiment.runtime == "local":
+            return {"etcd": "of this machine"}
+        return {"etcd": self.version or ""}
+
+    def _asking(
+        self, runtime: Endpoints, timeout_s: float
+    ) -> Callable[[NodeName], MemberView | None]:
+        return lambda node: ask_view(runtime.endpoint(node, CLIENT_PORT), timeout_s)
+
+    def _all_views(self, runtime: Endpoints, action: str) -> Mapping[NodeName, MemberView]:
+        """The view of every member; one of them leads."""
+        nodes = tuple(runtime.nodes())
+        views = ask_all(nodes, self._asking(runtime, STATUS_TIMEOUT_S))
+        if silent := [node for node in nodes if node not in views]:
+            raise not_yet(self.name, action, f"{', '.join(silent)} does not serve")
+        leaders = sorted(node for node, view in views.items() if view.leads)
+        if len(leaders) != 1:
+            claims = f"{' and '.join(leaders)} lead" if leaders else "nobody leads"
+            raise not_yet(self.name, action, claims)
+        return views

@@ -1,0 +1,198 @@
+"""A workload's client of etcd: registers are keys, sets and queues are keys below one.
+
+Every member hands requests over to the leader. A client that is pinned knows its member alone; one
+that follows goes on to the next one when its own fails it, as etcd's own client does. It repeats a
+request only after an answer that says that nothing was done. Must never call an operation ``fail``
+once a change of it was sent and not refused.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.names import NO_EPOCH, NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.etcd.gateway import below, call, key, key_text, value, value_of
+from splitbrain.systems.servers import Refused, Unclear
+
+#: Keys that are there for comparisons alone, ``compared/...``.
+COMPARED: Final = "compared"
+#: Time in which whatever publishes the port of a node that is down ends a connection to it.
+_ENDED_S: Final = 0.01
+#: Longest wait for a connection to one member while others could be asked instead.
+_CONNECT_S: Final = 0.7
+_CHANGES: Final = frozenset({"put", "txn"})
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """How operations are asked."""
+
+    workload: str | None = None
+    #: Whether reads may be answered from the asked member's own copy.
+    is_serializable: bool = False
+    #: Whether each change compares the creation revisions of the keys in ``COMPARED``.
+    compares: bool = False
+
+
+class EtcdClient:
+    """Client of one worker slot."""
+
+    def __init__(self, nodes: Mapping[NodeName, Address], manner: Manner) -> None:
+        """Connect at the first operation, to the first of ``nodes`` that takes a connection."""
+        self._nodes = deque(nodes.items())
+        self._manner = manner
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._may_have_changed = False
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        """Perform one operation, at one member."""
+        self._may_have_changed = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._connect()
+                return await self._perform(operation)
+        except Refused as answer:
+            return Completion("fail", error=str(answer), node=self._node)
+        except Unclear as answer:
+            error = str(answer)
+        except TimeoutError:
+            error = "timed-out"
+        except (OSError, EOFError):
+            error = "no-connection" if self._streams is None else "connection-lost"
+        except (*UNREADABLE, KeyError, ValueError):
+            error = "unexpected-answer"
+        node = self._node
+        # A late answer must never meet a later operation.
+        await self.close()
+        self._nodes.rotate(-1)
+        return Completion("info" if self._may_have_changed else "fail", error=error, node=node)
+
+    async def close(self) -> None:
+        """Drop the connection."""
+        if self._streams is not None:
+            self._streams[1].close()
+        self._streams = None
+
+    @property
+    def _node(self) -> NodeName:
+        return self._nodes[0][0]
+
+    async def _connect(self) -> None:
+        if self._streams is not None and not self._streams[0].at_eof():
+            return
+        await self.close()
+        for _ in range(len(self._nodes) - 1):
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    self._streams = await _connection(self._nodes[0][1])
+                    return
+            except (OSError, EOFError):
+                self._nodes.rotate(-1)
+        self._streams = await _connection(self._nodes[0][1])
+
+    async def _ask(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
+        if self._streams is None:
+            raise ConnectionError
+        self._may_have_changed |= name in _CHANGES
+        return await call(*self._streams, name, request)
+
+    async def _perform(self, operation: Operation) -> Completion:
+        name = operation.key or ""
+        match operation.f:
+            case "read":
+                return self._found(await self._read(name))
+            case "write":
+                put = {"request_put": {"key": key(name), "value": value(operation.value)}}
+                return self._done(operation.value, await self._change(put))
+            case "add" | "enqueue":
+                place = key(f"{name}/{operation.value}")
+                put = {"request_put": {"key": place, "value": value(operation.value)}}
+                return self._done(operation.value, await self._change(put))
+            case "cas":
+                expected, new = operation.value
+                put = {"request_put": {"key": key(name), "value": value(new)}}
+                is_so = _equal(key(name), "VALUE", "value", value(expected))
+                answer = await self._transaction([is_so], put)
+                if not answer.get("succeeded"):
+                    return self._found([expected, new, False])
+                return self._done([expected, new, True], answer)
+            case "dequeue":
+                return await self._dequeue(name)
+            case other:
+                raise Refused(f"no-{other}")
+
+    async def _read(self, name: str) -> Any:
+        how = {"serializable": True} if self._manner.is_serializable else {}
+        if self._manner.workload == "set":
+            found = _keys(await self._ask("range", {**below(name), "keys_only": True, **how}))
+            return sorted(int(key_text(each["key"]).rpartition("/")[2]) for each in found)
+        found = _keys(await self._ask("range", {"key": key(name), **how}))
+        return value_of(found[0]) if found else None
+
+    async def _dequeue(self, name: str) -> Completion:
+        """Take the key that was created first.
+
+        Creation revisions only grow, so none that is older than the one found can come later.
+        """
+        oldest = {"sort_order": "ASCEND", "sort_target": "CREATE", "limit": 1}
+        while True:
+            found = _keys(await self._ask("range", {**below(name), **oldest}))
+            if not found:
+                return self._found(None)
+            first = found[0]
+            is_there = _equal(first["key"], "CREATE", "create_revision", first["create_revision"])
+            delete = {"request_delete_range": {"key": first["key"]}}
+            answer = await self._transaction([is_there], delete)
+            if answer.get("succeeded"):
+                return self._done(value_of(first), answer)
+            self._may_have_changed = False
+
+    async def _change(self, act: dict[str, Any]) -> dict[str, Any]:
+        if not self._manner.compares:
+            return await self._ask("put", act["request_put"])
+        answer = await self._transaction([], act)
+        if not answer.get("succeeded"):
+            raise Refused("comparison-failed")
+        return answer
+
+    async def _transaction(
+        self, compare: Sequence[dict[str, Any]], act: dict[str, Any]
+    ) -> dict[str, Any]:
+        are_there = {
+            **below(COMPARED),
+            "target": "CREATE",
+            "result": "GREATER",
+            "create_revision": "0",
+        }
+        compares = [*compare, *([are_there] if self._manner.compares else [])]
+        return await self._ask("txn", {"compare": compares, "success": [act]})
+
+    def _found(self, content: Any) -> Completion:
+        return Completion("ok", content, node=self._node)
+
+    def _done(self, content: Any, answer: dict[str, Any]) -> Completion:
+        position = (NO_EPOCH, int(answer["header"]["revision"]))
+        return Completion("ok", content, position=position, node=self._node)
+
+
+def _keys(answer: dict[str, Any]) -> Sequence[dict[str, str]]:
+    return answer.get("kvs") or ()
+
+
+def _equal(there: str, target: str, field: str, content: str) -> dict[str, str]:
+    return {"key": there, "target": target, "result": "EQUAL", field: content}
+
+
+async def _connection(there: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection(there.host, there.port)
+    # An operation that is sent to a node that is down would be of unknown outcome.
+    await asyncio.sleep(_ENDED_S)
+    if reader.at_eof():
+        writer.close()
+        raise ConnectionError
+    return reader, writer
