@@ -2,6 +2,8 @@
 
 A client that says ``fail`` where it cannot know makes a system look worse than it is. It is a hint
 for whoever looks for the cause, and changes no verdict. Reads are left alone: they change nothing.
+So are failures that came as fast as answers do: where hundreds of changes are refused at once, some
+of them would explain any violation, and a refusal is a thing that a client does know.
 """
 
 import time
@@ -21,6 +23,8 @@ from splitbrain.history.records import PairedOperation
 
 #: Seconds that the look may take, whatever there is to judge.
 _LOOK_S: Final = 10.0
+#: Share of the acknowledged changes that were faster than a failure that is doubted.
+_ANSWERED_SHARE: Final = 0.9
 
 
 def with_doubts(
@@ -38,13 +42,8 @@ def with_doubts(
         for check in checks
         if check.verdict is Verdict.INVALID and not evidence_needed(check.checker)
     ]
-    failed = [
-        operation
-        for operation in evidence.operations
-        if operation.type == "fail"
-        and not only_reads(evidence.functions, operation.f, operation.argument)
-    ]
-    if not found or not failed:
+    failed = _slow_failures(evidence) if found else []
+    if not failed:
         return [*checks]
     end_s = time.monotonic() + _LOOK_S
 
@@ -65,6 +64,19 @@ def with_doubts(
         else check
         for check in checks
     ]
+
+
+def _slow_failures(evidence: Evidence) -> list[PairedOperation]:
+    """Return the changes that failed, and took longer than nearly all that were acknowledged."""
+    changes = [
+        (operation, operation.end - operation.start)
+        for operation in evidence.operations
+        if operation.end is not None
+        and not only_reads(evidence.functions, operation.f, operation.argument)
+    ]
+    took = sorted(lasted for operation, lasted in changes if operation.type == "ok")
+    least = took[int(len(took) * _ANSWERED_SHARE)] if took else 0
+    return [each for each, lasted in changes if each.type == "fail" and lasted >= least]
 
 
 def verdict_with_unknown(

@@ -5,7 +5,6 @@ import pty
 import resource
 import select
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -80,7 +79,7 @@ def test_commands_and_options_are_offered(script: Path, place: Path) -> None:
 
 
 def test_names_are_offered_where_an_option_wants_one(script: Path, place: Path) -> None:
-    assert completed(script, place, "test", "--system", "") == [*names()]
+    assert completed(script, place, "test", "--system", "") == [*chosen_names()]
     assert completed(script, place, "sim", "--system", "=", "re") == ["redis"]
     assert completed(script, place, "test", "--workload", "") == [*workload_names()]
     assert completed(script, place, "check", "h.edn", "--model", "") == [*history_models()]
@@ -105,27 +104,6 @@ def test_a_command_to_be_shown_and_a_system_to_be_checked_are_offered(
     assert completed(script, place, "systems", "check", "kraft", "--run") != []
     assert completed(script, place, "explain", "check", "INV-0")[0] == "INV-01"
     assert completed(script, place, "check", "test", "--model", "") == [*history_models()]
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
-def test_fish_offers_a_system_to_be_checked_too(
-    script: Path, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert splitbrain(["completion", "fish"]) == 0
-    file = place / "splitbrain.fish"
-    file.write_text(capsys.readouterr().out)
-    ask = f'source {shlex.quote(str(file))}; complete -C "splitbrain systems check kra"'
-    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", ask],
-        cwd=place,
-        env={**os.environ, "PATH": path, "HOME": str(place)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout.split() == ["kraft"]
 
 
 def test_run_folders_are_offered_newest_first_and_other_paths(script: Path, place: Path) -> None:
