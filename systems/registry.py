@@ -96,7 +96,7 @@ def system(name: str) -> System:
         problem = f"there is no version {version!r} of the system {name!r}"
         if not found.offered_versions:
             raise UsageError(problem, f"It has no choice of versions: write {name}")
-        raise UsageError(problem, or_nearest(version, found.offered_versions, "versions"))
+        raise UsageError(problem, f"Choose one of {', '.join(found.offered_versions)}")
     found.chosen_version = version or None
     return found
 

@@ -110,7 +110,7 @@ class EtcdSystem(ServerSystem):
                     f"It takes a whole number between {least} and {most}",
                 )
         heartbeat_ms, election_ms = (
-            int(options.settings.get(name, self.settings[name]))  # pyright: ignore[reportArgumentType]
+            int(options.settings.get(name, str(self.settings[name])))
             for name in ("heartbeat-interval", "election-timeout")
         )
         if election_ms < _HEARTBEATS_MIN * heartbeat_ms:

@@ -298,6 +298,21 @@ workload-of-another-system | a workload that the system does not serve
 images-alone | a system that has nothing but images
   $ test --system zookeeper --runtime local --nemesis none
   zookeeper is in images, which the runtime local has not. Use --runtime docker
+number-of-etcd | a number of entries that is none
+  $ test --system etcd --setting snapshot-count=few
+  the setting snapshot-count of etcd cannot be 'few'. It takes a whole number between 10 and
+  1000000000
+election-of-etcd | an election before a few heartbeats could come
+  $ test --system etcd --setting election-timeout=200
+  etcd does not start with election-timeout=200 and heartbeat-interval=100. Let the first be at
+  least 5 times the second
+version-of-etcd | a version that is not offered
+  $ test --system etcd@3.4.0
+  there is no version '3.4.0' of the system 'etcd'. Choose one of 3.6.16, 3.5.35, 3.5.2
+version-on-path | a version where there are no images
+  $ test --system etcd@3.5.2 --runtime local --nemesis none
+  the runtime local starts whichever etcd is on PATH, not 3.5.2. Write --system etcd, or use
+  --runtime docker
 number-of-zookeeper | the length of a tick that is none
   $ test --system zookeeper --setting tickTime=soon
   the setting tickTime of zookeeper cannot be 'soon'. It takes a whole number between 50 and 60000

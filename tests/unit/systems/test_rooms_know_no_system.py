@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[3]
 ROOMS = ("harness", "nemesis", "workloads", "checker", "spark_analysis")
 #: Parts of systems by which one could be known as well.
 PARTS = ("sentinel",)
-#: English words that only begin like a name: rediscover, redistribute.
-ENGLISH = "(?!cover|tribut)"
+#: Words that only begin like a name: rediscover, redistribute, a format of histories.
+ENGLISH = "(?!cover|tribut|-robustness)"
 #: Texts of ours; vendored code and pictures are not.
 SUFFIXES = {".py", ".j2", ".html", ".css", ".js", ".toml", ".json", ".md", ".txt"}
 STRANGERS = {"vendor", "__pycache__"}

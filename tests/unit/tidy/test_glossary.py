@@ -30,7 +30,7 @@ WORDS = [word.strip() for words, _ in ROWS for word in words.split(",")]
 EVERYDAY = """
 across actual address analysis answer basis broker budget change changed class cli client clock
 committed completion condition config connection console contract contradiction count crashed data
-deployment disk docker duplicate end error export failure file folder harness history image job
+deployment disk docker duplicate end error etcd export failure file folder harness history image job
 judge kraft latency leader linearizability load local loss machine measured memory met metadata
 method mount name named network nightly node operation option overlap partition patched point
 power process program quality quorum rabbitmq random record recovery redis register replaying

@@ -1,0 +1,59 @@
+"""etcd in containers: linearizable where it promises so, stale where it does not."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from splitbrain.harness.cli.main import run as command
+from tests.containers.real_runs import leftovers, run
+
+pytestmark = [
+    pytest.mark.containers,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(shutil.which("go") is None, reason="etcd's images are built by Go"),
+]
+
+ETCD = ("--system", "etcd")
+
+
+def test_a_cluster_goes_on_after_its_leader_was_killed(tmp_path: Path) -> None:
+    code, found, output = run(tmp_path, *ETCD, "--nemesis", "kill:leader", "--time-limit", "10")
+    assert code == 0, output
+    assert found.vacuous == ()
+    assert {fault.kind for fault in found.faults if fault.verified} == {"kill"}
+    verdicts = {result.checker: result.verdict.value for result in found.checkers}
+    assert verdicts["linearizability:cas-register"] == verdicts["member-digests"] == "valid"
+    digests = next(result for result in found.checkers if result.checker == "member-digests")
+    assert "3 members told equal digests" in digests.reason
+    assert leftovers(found.run) == ""
+
+
+@pytest.mark.nightly
+def test_a_member_that_is_cut_off_answers_serializable_reads_with_older_states(
+    tmp_path: Path,
+) -> None:
+    code, found, output = run(
+        tmp_path,
+        *(*ETCD, "--setting", "reads=serializable"),
+        *("--nemesis", "partition:follower", "--time-limit", "15"),
+    )
+    assert code == 1, output
+    assert "Stale read" in output
+    assert [result.checker for result in found.checkers if result.verdict.value == "invalid"] == [
+        "linearizability:cas-register"
+    ]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("workload", ["register", "set", "queue"])
+def test_nothing_is_lost_by_a_power_cut(workload: str, tmp_path: Path) -> None:
+    options = ("--workload", workload, "--nemesis", "power,power:all", "--time-limit", "25")
+    code, _, output = run(tmp_path, *ETCD, *options)
+    assert code == 0, output
+
+
+@pytest.mark.nightly
+def test_the_adapter_keeps_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    code = command(["systems", "check", "etcd", "--runtime", "docker"])
+    assert code == 0, capsys.readouterr().out
