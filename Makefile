@@ -31,6 +31,8 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Where a machine forbids bytecode files, each of the thousands of processes that tests start compiles
 # the project anew.
 export PYTHONDONTWRITEBYTECODE :=
+# Where a company looks into TLS, its authority is known to the machine alone.
+export UV_SYSTEM_CERTS ?= 1
 
 .PHONY: help setup numbers run test check format lint types contracts tidy unit images image engine \
 	classes nightly porcupine lock clean distclean

@@ -265,7 +265,8 @@
   for (const name of picture.families) {
     const own = [...data.names.keys()].filter((index) => picture.family(index) === name);
     const count = own.reduce((sum, index) => sum + counts[index], 0);
-    filter(name + " " + count.toLocaleString("en"), picture.colors[own[0]], true, (on) => {
+    // Some answers do not say to what.
+    filter((name || "Answer") + " " + count.toLocaleString("en"), picture.colors[own[0]], true, (on) => {
       for (const index of own) on ? view.hiddenNames.delete(index) : view.hiddenNames.add(index);
     });
   }

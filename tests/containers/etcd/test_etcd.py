@@ -1,6 +1,5 @@
 """etcd in containers: linearizable where it promises so, stale where it does not."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,7 @@ import pytest
 from splitbrain.harness.cli.main import run as command
 from tests.containers.real_runs import leftovers, run
 
-pytestmark = [
-    pytest.mark.containers,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(shutil.which("go") is None, reason="etcd's images are built by Go"),
-]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
 
 ETCD = ("--system", "etcd")
 

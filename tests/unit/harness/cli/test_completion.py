@@ -17,7 +17,7 @@ from splitbrain.checker.names import history_models
 from splitbrain.harness.cli.completion import answer, values_of
 from splitbrain.harness.cli.main import run as splitbrain
 from splitbrain.nemesis.kinds import kind_names
-from splitbrain.systems.registry import names, system
+from splitbrain.systems.registry import chosen_names, system
 from splitbrain.workloads.workload import workload_names
 
 #: One word's processor time, beside other tests.
@@ -104,6 +104,13 @@ def test_a_command_to_be_shown_and_a_system_to_be_checked_are_offered(
     assert completed(script, place, "systems", "check", "kraft", "--run") != []
     assert completed(script, place, "explain", "check", "INV-0")[0] == "INV-01"
     assert completed(script, place, "check", "test", "--model", "") == [*history_models()]
+
+
+def test_fish_takes_one_word_for_the_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert splitbrain(["completion", "fish"]) == 0
+    script = capsys.readouterr().out
+    assert "if test (count $subcommands) -eq 0; and string match" in script
+    assert script.count("$all_commands") == 1
 
 
 def test_run_folders_are_offered_newest_first_and_other_paths(script: Path, place: Path) -> None:

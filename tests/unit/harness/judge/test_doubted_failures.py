@@ -14,7 +14,9 @@ WRITTEN = PairedOperation(
     index=0, process=0, f="write", key="r0", argument=1, result=1, type="ok", start=0, end=50
 )
 #: Shows what only the change that failed can have written.
-READ = msgspec.structs.replace(WRITTEN, index=2, f="read", argument=None, result=7, start=300, end=310)
+READ = msgspec.structs.replace(
+    WRITTEN, index=2, f="read", argument=None, result=7, start=300, end=310
+)
 
 
 def reason(*operations: PairedOperation) -> str:
@@ -26,7 +28,9 @@ def reason(*operations: PairedOperation) -> str:
     return found.reason
 
 
-@pytest.mark.parametrize(("lasted", "is_doubted"), [(1, False), (49, False), (50, True), (99, True)])
+@pytest.mark.parametrize(
+    ("lasted", "is_doubted"), [(1, False), (49, False), (50, True), (99, True)]
+)
 def test_a_refusal_that_came_as_fast_as_answers_do_is_believed(
     lasted: int, is_doubted: bool
 ) -> None:

@@ -75,8 +75,10 @@ def test_a_member_without_a_leader_does_not_lead(monkeypatch: pytest.MonkeyPatch
 
 def test_a_digest_stands_at_the_revision_that_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     answered(monkeypatch, HASH)
-    assert ask_digest(THERE, 1.0) == MemberDigest(9, "2587454935", "compacted at -1")
-    assert ask_digest(THERE, 1.0, 4) == MemberDigest(4, "2587454935", "compacted at -1")
+    assert ask_digest(THERE, 1.0) == MemberDigest(9, "2587454935")
+    assert ask_digest(THERE, 1.0, 4) == MemberDigest(4, "2587454935")
+    answered(monkeypatch, HASH.replace(b"-1", b"7"))
+    assert ask_digest(THERE, 1.0) == MemberDigest(9, "2587454935", "compact revision 7")
     answered(monkeypatch, None)
     assert ask_digest(THERE, 1.0) is None
 

@@ -90,7 +90,8 @@ def test_a_valid_run_is_linked_by_its_report_where_that_is_kept(
 ) -> None:
     with nightly.file.open("a") as file:
         file.write(f"keep_valid = {str(kept).lower()}\n")
-    page, text = of_night(nightly, good(nightly), code=0)
+    sets = nightly.sets("valid", pages="report.html summary.md")
+    page, text = of_night(nightly, matrix("good", seeds=[2, 3], setting=sets), code=0)
     valid = re.findall(r'<li id="run-\d+" data-verdict="valid".*?</li>', text, re.DOTALL)
     assert len(valid) == 2
     for run in valid:

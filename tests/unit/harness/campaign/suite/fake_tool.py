@@ -62,7 +62,7 @@ def results(folder: Path, verdict: str, code: int, **more: object) -> None:
     part = folder / ".results.json.part"
     part.write_text(json.dumps(content))
     part.replace(folder / "results.json")
-    for name in ("report.html", "summary.md"):
+    for name in setting("pages", "").split():
         (folder / name).write_text(verdict)
 
 
