@@ -95,11 +95,12 @@ def ask_digest(peer: Address, timeout_s: float, revision: int = 0) -> MemberDige
     if answer is None:
         return None
     told = msgspec.json.decode(answer)
+    compacted = told["compact_revision"]
     # The header has the newest revision, whichever one is asked about.
     return MemberDigest(
         position=revision or told["header"]["revision"],
         digest=str(told["hash"]),
-        scope=f"compacted at {told['compact_revision']}",
+        scope="" if compacted < 0 else f"compact revision {compacted}",
     )
 
 
