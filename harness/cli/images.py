@@ -1,15 +1,13 @@
 """Makes sure of the images of all systems, or of those that are named, as ``splitbrain test`` does.
 
-``python -m splitbrain.harness.cli.images [SYSTEM...]``. Of all systems those are left out whose
-images are built by a program that this machine does not have.
+``python -m splitbrain.harness.cli.images [SYSTEM...]``. Without names those are left out that a program
+of this machine builds: the first run that needs one makes it.
 """
 
-import shutil
 import sys
 from collections.abc import Sequence
 
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes import registry as runtimes
 from splitbrain.systems import registry as systems
 
@@ -19,7 +17,7 @@ def main(names: Sequence[str]) -> int:
     try:
         found = map(systems.system, names) if names else systems.usable_systems()
         sources = [source for system in found for source in system.images()]
-        left_out = [] if names else [source for source in sources if _lacks_builder(source)]
+        left_out = [] if names else [source for source in sources if source.build]
         sources = [source for source in sources if source not in left_out]
         runtimes.runtime("docker").prepare(sources)
     except HarnessError as error:
@@ -27,12 +25,8 @@ def main(names: Sequence[str]) -> int:
         return error.exit_code
     print(f"images: {', '.join(source.name for source in sources)}")
     for source in left_out:
-        print(f"left out: {source.name}, which needs {source.build[0]}")
+        print(f"left out: {source.name}, which {source.build[0]} builds for the first run")
     return 0
-
-
-def _lacks_builder(source: ImageSource) -> bool:
-    return bool(source.build) and shutil.which(source.build[0]) is None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""etcd in containers: linearizable where it promises so, stale where it does not."""
+"""etcd in containers: linearizable where it promises so, stale where it does not.
+
+At night alone: Go must be there to build the images.
+"""
 
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import pytest
 from splitbrain.harness.cli.main import run as command
 from tests.containers.real_runs import leftovers, run
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.containers, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 ETCD = ("--system", "etcd")
 
@@ -24,7 +27,6 @@ def test_a_cluster_goes_on_after_its_leader_was_killed(tmp_path: Path) -> None:
     assert leftovers(found.run) == ""
 
 
-@pytest.mark.nightly
 def test_a_member_that_is_cut_off_answers_serializable_reads_with_older_states(
     tmp_path: Path,
 ) -> None:
@@ -40,7 +42,6 @@ def test_a_member_that_is_cut_off_answers_serializable_reads_with_older_states(
     ]
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("workload", ["register", "set", "queue"])
 def test_nothing_is_lost_by_a_power_cut(workload: str, tmp_path: Path) -> None:
     options = ("--workload", workload, "--nemesis", "power,power:all", "--time-limit", "25")
@@ -48,7 +49,6 @@ def test_nothing_is_lost_by_a_power_cut(workload: str, tmp_path: Path) -> None:
     assert code == 0, output
 
 
-@pytest.mark.nightly
 def test_the_adapter_keeps_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
     code = command(["systems", "check", "etcd", "--runtime", "docker"])
     assert code == 0, capsys.readouterr().out
