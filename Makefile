@@ -14,7 +14,7 @@ TIME_LIMIT ?= 60
 NIGHT_BUDGET ?= 8h
 # Seconds of each night for runs of the correct quorum under every kind of fault.
 ALARM_BUDGET ?= 3600
-FINDING_BUDGET ?= 20m
+FINDING_BUDGET ?= 30m
 
 VENV := .venv
 BIN := $(VENV)/bin

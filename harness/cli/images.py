@@ -1,7 +1,7 @@
 """Makes sure of the images of all systems, or of those that are named, as ``splitbrain test`` does.
 
-``python -m splitbrain.harness.cli.images [SYSTEM...]``. Without names those are left out that a program
-of this machine builds: the first run that needs one makes it.
+``python -m splitbrain.harness.cli.images [SYSTEM...]``. Without names those are left out that a
+program of this machine builds: the first run that needs one makes it.
 """
 
 import sys
