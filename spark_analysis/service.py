@@ -6,8 +6,8 @@ the path that it would be given in a process of its own. It is answered with a l
 that the module would have, its answer, and why there is none. An asker that hangs up, because it
 waits no longer, ends this process with all that Spark does in it, and so does the end of the
 process OWNER; whoever gave the socket gives it to the next one. A broken run folder is that
-question's problem alone. Of a run that still goes on, RUN, it carries out all jobs until the first
-question comes.
+question's problem alone. Of a run that still goes on, RUN, it carries out all jobs once the clients
+are through, until the first question comes.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.figure import FiguresRequest
 from splitbrain.history.border import open_in_place
+from splitbrain.history.course import PhaseName, read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import across_process, gate_process
 from splitbrain.spark_analysis.analyze import jobs_line, problem_of, rehearse
@@ -36,6 +37,9 @@ from splitbrain.spark_analysis.session import spark_session
 
 #: A fresh process follows: nothing that a session keeps of each may add up over a night.
 QUESTIONS_MAX: Final = 100
+_LOAD_ENDED: Final[PhaseName] = "load-ended"
+#: Between two looks whether a run's clients are through.
+_LOOK_S: Final = 0.2
 _ROOM: Final = f"{PACKAGE}.spark_analysis"
 
 
@@ -58,9 +62,16 @@ def main(arguments: list[str]) -> int:
 
 
 def _rehearse(run_folder: Path, session: SparkSession, listener: socket.socket) -> None:
+    def is_asked(within_s: float = 0.0) -> bool:
+        return bool(select.select([listener], [], [], within_s)[0])
+
     # A run whose files cannot be read yet costs the later answers some time, and nothing else.
     with contextlib.suppress(Exception):
-        rehearse(run_folder, session, lambda: bool(select.select([listener], [], [], 0)[0]))
+        # Clients are measured: what is loaded and compiled now would slow them down.
+        while not any(each.phase == _LOAD_ENDED for each in read_phases(run_folder)):
+            if is_asked(_LOOK_S):
+                return
+        rehearse(run_folder, session, is_asked)
 
 
 def _serve(listener: socket.socket, session: SparkSession | HarnessError) -> None:

@@ -144,6 +144,7 @@ class SparkService:
         self._is_over = False
         self._process: subprocess.Popen[bytes] | None = None
         self._rehearsed: Path | None = None
+        self._timer: threading.Timer | None = None
         self._keeper = threading.Thread(target=self._keep, name="spark-service", daemon=True)
 
     def __enter__(self) -> Self:
@@ -151,10 +152,13 @@ class SparkService:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
         with self._lock:
             self._is_over = True
             process = self._process
-        os.write(self._wake, b"\0")
+        self._wake_up()
         if process is not None:
             end_spark(process)
         self._keeper.join()
@@ -162,17 +166,28 @@ class SparkService:
         os.close(self._woken)
         os.close(self._wake)
 
-    def prepare(self, run_folder: Path) -> None:
-        """Start the session beside a run's clients, giving way to all; it rehearses with the run.
+    def prepare(self, run_folder: Path, in_s: float) -> None:
+        """Start the session in so many seconds, beside a run's clients, giving way to all.
 
-        From ``begin`` or ``hurry`` on it gives way to nobody.
+        Once they are through it rehearses with the run, and from ``begin`` or ``hurry`` on it gives
+        way to nobody.
         """
         self._rehearsed = run_folder
-        os.write(self._wake, b"\0")
+        self._timer = threading.Timer(in_s, self._wake_up)
+        self._timer.daemon = True
+        self._timer.start()
 
     def begin(self) -> None:
         """Start the session now, or let it hurry: somebody will soon ask."""
+        if self._timer is not None:
+            self._timer.cancel()
         if not self.hurry():
+            self._rehearsed = None
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        # Where this is over meanwhile, nobody reads it.
+        with contextlib.suppress(OSError):
             os.write(self._wake, b"\0")
 
     def hurry(self) -> bool:

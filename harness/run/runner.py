@@ -40,15 +40,15 @@ class RunOutcome(msgspec.Struct, frozen=True):
     hurried: bool = False
 
 
-#: Load in which a session that gives way to all has time to start.
-_PREPARED_S: Final = 20.0
+#: Before the end of the load; a session that gives way to all has started by then.
+_PREPARED_S: Final = 15.0
 
 
 class Analyst(Protocol):
     """Somebody who analyses the run after its verdict."""
 
-    def prepare(self, run_folder: Path) -> None:
-        """Get ready without disturbing the clients, which begin."""
+    def prepare(self, run_folder: Path, in_s: float) -> None:
+        """Get ready in so many seconds, without disturbing the clients, which begin."""
         ...
 
     def begin(self) -> None:
@@ -155,8 +155,9 @@ class _Run:
         if not self.stop.is_set():
             phase = self._load_phase()
             self.loaded = True
-            if self._analyst is not None and self._test.experiment.time_limit_s >= _PREPARED_S:
-                self._analyst.prepare(self._stage.folder.root)
+            lasts_s = self._test.experiment.time_limit_s
+            if self._analyst is not None and lasts_s > _PREPARED_S:
+                self._analyst.prepare(self._stage.folder.root, lasts_s - _PREPARED_S)
             phase.run()
             self._stage.settle(phase.read_finally)
             if self._analyst is not None and not self.stop.is_set():

@@ -74,7 +74,7 @@ def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Pat
     with shared_session() as service:
         assert service is not None
         # It starts beside the clients of a run, and gives way to them until they are through.
-        service.prepare(first)
+        service.prepare(first, 0.0)
         await_true(lambda: {niceness(each) for each in children(os.getpid()) - before} == {19}, 60)
         (process,) = children(os.getpid()) - before
         service.begin()

@@ -155,13 +155,14 @@ def test_programs_that_a_system_needs_without_images(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    finding = only(machine_probes.look_at_programs())
-    assert finding.name == "programs of redis"
+    etcd, finding = machine_probes.look_at_programs()
+    assert (etcd.name, finding.name) == ("programs of etcd", "programs of redis")
+    says_no(etcd, "etcd", "apt-get install etcd-server", "local")
     says_no(finding, "redis-server, redis-sentinel", "apt-get install redis-server", "local")
     for name in ("redis-server", "redis-sentinel"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    assert only(machine_probes.look_at_programs()).answer == "yes"
+    assert [each.answer for each in machine_probes.look_at_programs()] == ["no", "yes"]
 
 
 def test_a_kernel_that_cannot_be_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
         code = codes.pop(0)
         verdict = {0: Verdict.VALID, 1: Verdict.INVALID, 2: Verdict.UNKNOWN}[code]
         found = ReplayVerdict(verdict.value.upper())
-        return SimpleNamespace(exit_code=code, interrupted=False, verdict=found)
+        return SimpleNamespace(exit_code=code, interrupted=False, verdict=found, results=None)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1
