@@ -11,8 +11,25 @@ from typing import Final, Protocol, TypeVar
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import LeaderView
+
+
+class Claim(Protocol):
+    """One node's view of itself."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it believes that it leads."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch that it knows."""
+        ...
+
 
 _View = TypeVar("_View")
+_Claim = TypeVar("_Claim", bound=Claim)
 _SUCCESS: Final = range(200, 300)
 
 
@@ -81,3 +98,34 @@ def not_yet(system: str, action: str, problem: str) -> HarnessError:
     return HarnessError(
         action, system, problem, "Look at the nodes' output in the run folder, nodes/<n>/."
     )
+
+
+def ask_leader(nodes: Sequence[NodeName], ask: Callable[[NodeName], _Claim | None]) -> LeaderView:
+    """Ask the nodes; of several that believe to lead the highest epoch wins."""
+
+    def enough(views: Mapping[NodeName, _Claim]) -> bool:
+        # A majority was asked, and nobody in it knows an epoch above the claimed one.
+        epochs = [view.epoch for view in views.values()]
+        claims = [view.epoch for view in views.values() if view.leads]
+        return 2 * len(views) > len(nodes) and max(claims, default=-1) == max(epochs)
+
+    views = ask_all(nodes, ask, enough)
+    claims = [(view.epoch, node) for node, view in views.items() if view.leads]
+    if not claims:
+        return LeaderView(None, max((view.epoch for view in views.values()), default=None))
+    epoch, node = max(claims)
+    return LeaderView(node, epoch)
+
+
+def views_under_one_leader(
+    system: str, action: str, nodes: Sequence[NodeName], ask: Callable[[NodeName], _Claim | None]
+) -> Mapping[NodeName, _Claim]:
+    """Return every node's view; raise HarnessError unless all serve and one of them leads."""
+    views = ask_all(nodes, ask)
+    if silent := [node for node in nodes if node not in views]:
+        raise not_yet(system, action, f"{', '.join(silent)} does not serve")
+    leaders = sorted(node for node, view in views.items() if view.leads)
+    if len(leaders) != 1:
+        claims = f"{' and '.join(leaders)} lead" if leaders else "nobody leads"
+        raise not_yet(system, action, claims)
+    return views

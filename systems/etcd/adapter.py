@@ -30,7 +30,12 @@ from splitbrain.systems.etcd.status import (
     count_compared,
     put_compared,
 )
-from splitbrain.systems.questions import Endpoints, ask_all, not_yet
+from splitbrain.systems.questions import (
+    Endpoints,
+    ask_leader,
+    not_yet,
+    views_under_one_leader,
+)
 from splitbrain.systems.servers import Server, ServerSystem
 
 LINEARIZABLE, SERIALIZABLE = "linearizable", "serializable"
@@ -159,20 +164,7 @@ class EtcdSystem(ServerSystem):
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
         """Ask the members; of several that believe to lead the highest term wins."""
-        nodes = tuple(runtime.nodes())
-
-        def enough(views: Mapping[NodeName, MemberView]) -> bool:
-            # A majority was asked, and nobody in it knows a term above the claimed one.
-            terms = [view.term for view in views.values()]
-            claims = [view.term for view in views.values() if view.leads]
-            return 2 * len(views) > len(nodes) and max(claims, default=-1) == max(terms)
-
-        views = ask_all(nodes, self._asking(runtime, timeout_s), enough)
-        claims = [(view.term, node) for node, view in views.items() if view.leads]
-        if not claims:
-            return LeaderView(None, max((view.term for view in views.values()), default=None))
-        term, node = max(claims)
-        return LeaderView(node, term)
+        return ask_leader(tuple(runtime.nodes()), self._asking(runtime, timeout_s))
 
     def open_client(self, runtime: Endpoints, route: Route) -> EtcdClient:
         """Return a fresh client, of the route's node or of it before all others."""
@@ -225,12 +217,5 @@ class EtcdSystem(ServerSystem):
 
     def _all_views(self, runtime: Endpoints, action: str) -> Mapping[NodeName, MemberView]:
         """The view of every member; one of them leads."""
-        nodes = tuple(runtime.nodes())
-        views = ask_all(nodes, self._asking(runtime, STATUS_TIMEOUT_S))
-        if silent := [node for node in nodes if node not in views]:
-            raise not_yet(self.name, action, f"{', '.join(silent)} does not serve")
-        leaders = sorted(node for node, view in views.items() if view.leads)
-        if len(leaders) != 1:
-            claims = f"{' and '.join(leaders)} lead" if leaders else "nobody leads"
-            raise not_yet(self.name, action, claims)
-        return views
+        asking = self._asking(runtime, STATUS_TIMEOUT_S)
+        return views_under_one_leader(self.name, action, tuple(runtime.nodes()), asking)

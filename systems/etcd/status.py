@@ -48,6 +48,11 @@ class MemberView(msgspec.Struct, frozen=True):
         """Whether it believes that it leads."""
         return self.member == self.leader
 
+    @property
+    def epoch(self) -> int:
+        """Its term."""
+        return self.term
+
 
 def ask_view(there: Address, timeout_s: float) -> MemberView | None:
     """Return the view of a member; None where it does not answer."""

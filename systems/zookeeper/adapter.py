@@ -21,7 +21,12 @@ from splitbrain.contracts.system import (
     Route,
     Tempo,
 )
-from splitbrain.systems.questions import Endpoints, ask_all, not_yet
+from splitbrain.systems.questions import (
+    Endpoints,
+    ask_leader,
+    not_yet,
+    views_under_one_leader,
+)
 from splitbrain.systems.servers import Server, ServerSystem
 from splitbrain.systems.zookeeper.client import LOCAL, READS, ZooKeeperClient
 from splitbrain.systems.zookeeper.status import (
@@ -140,20 +145,7 @@ class ZooKeeperSystem(ServerSystem):
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
         """Ask the servers; of several that believe to lead the highest epoch wins."""
-        nodes = tuple(runtime.nodes())
-
-        def enough(views: Mapping[NodeName, ServerView]) -> bool:
-            # A majority was asked, and nobody in it knows an epoch above the claimed one.
-            epochs = [view.epoch for view in views.values()]
-            claims = [view.epoch for view in views.values() if view.leads]
-            return 2 * len(views) > len(nodes) and max(claims, default=-1) == max(epochs)
-
-        views = ask_all(nodes, self._asking(runtime, timeout_s), enough)
-        claims = [(view.epoch, node) for node, view in views.items() if view.leads]
-        if not claims:
-            return LeaderView(None, max((view.epoch for view in views.values()), default=None))
-        epoch, node = max(claims)
-        return LeaderView(node, epoch)
+        return ask_leader(tuple(runtime.nodes()), self._asking(runtime, timeout_s))
 
     def open_client(self, runtime: Endpoints, route: Route) -> ZooKeeperClient:
         """Return a fresh client, of the route's node or of it before all others."""
@@ -207,15 +199,8 @@ class ZooKeeperSystem(ServerSystem):
 
     def _all_views(self, runtime: Endpoints, action: str) -> Mapping[NodeName, ServerView]:
         """The view of every server; one of them leads."""
-        nodes = tuple(runtime.nodes())
-        views = ask_all(nodes, self._asking(runtime, STATUS_TIMEOUT_S))
-        if silent := [node for node in nodes if node not in views]:
-            raise not_yet(self.name, action, f"{', '.join(silent)} does not serve")
-        leaders = sorted(node for node, view in views.items() if view.leads)
-        if len(leaders) != 1:
-            claims = f"{' and '.join(leaders)} lead" if leaders else "nobody leads"
-            raise not_yet(self.name, action, claims)
-        return views
+        asking = self._asking(runtime, STATUS_TIMEOUT_S)
+        return views_under_one_leader(self.name, action, tuple(runtime.nodes()), asking)
 
 
 _METRICS: Final = (
