@@ -83,16 +83,28 @@ class _Phase(msgspec.Struct, frozen=True):
 
 
 def came_to_its_end(folder: RunFolder) -> bool:
-    """Return whether the run came to the point where its evidence is sealed.
+    """Return whether the run came to the point where its evidence is sealed."""
+    reached = _reached(folder)
+    return LAST_PHASE in reached and _FAILED not in reached
 
-    Of a torn or broken file the readable lines count.
+
+def left_its_nodes(folder: RunFolder) -> bool:
+    """Return whether the run began and ended before it removed its nodes; for a run that is dead.
+
+    Whatever removed them later is unknown here.
     """
+    reached = _reached(folder)
+    return bool(reached) and LAST_PHASE not in reached
+
+
+def _reached(folder: RunFolder) -> set[str]:
+    """Return the steps that the run reached: of a torn or broken file the readable lines count."""
     try:
         lines = folder.phases.read_bytes().splitlines()
     except OSError:
-        return False
+        return set()
     reached: set[str] = set()
     for line in lines:
         with contextlib.suppress(*UNREADABLE):
             reached.add(msgspec.json.decode(line, type=_Phase).phase)
-    return LAST_PHASE in reached and _FAILED not in reached
+    return reached

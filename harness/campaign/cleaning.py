@@ -20,9 +20,11 @@ from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.harness.run.log_collection import dump_logs
 from splitbrain.history.border import DATA_FOLDER, refuse_foreign_entries
+from splitbrain.history.course import left_its_nodes
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.scratch_folders import remove_dead
+from splitbrain.runtimes.dead_runs import is_swept
 from splitbrain.runtimes.owners import await_end, orphans
 
 #: Children of a harness that outlive it for a moment, and end by themselves.
@@ -64,12 +66,16 @@ def clean(console: Console) -> int:
 
 
 def salvage(folder: RunFolder) -> None:
-    """Fetch the files that a dead run's nodes left, so that its folder can be judged.
+    """Fetch the files that a dead run's nodes left and remove the nodes, so that it can be judged.
 
-    Does nothing for a living run or a complete folder; the judge names whatever stays missing.
+    Does nothing for a living run, and for a complete folder whose nodes are gone; the judge names
+    whatever stays missing.
     """
-    nodes = folder.node_names()
-    if is_alive(folder) or all(folder.committed_log(node).exists() for node in nodes):
+    if is_alive(folder):
+        return
+    is_complete = all(folder.committed_log(node).exists() for node in folder.node_names())
+    # A run may be killed between the collection and the removal of its nodes.
+    if is_complete and (is_swept(folder.lock) or not left_its_nodes(folder)):
         return
     from splitbrain.runtimes.registry import sweep_all
 

@@ -1,5 +1,6 @@
 """The gate's figures equal their plain-Python reference, under every kind of condition."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from splitbrain.contracts.figure import Condition, Dimension, Measured, Selected
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.gating import measure_with_spark
 from splitbrain.harness.campaign.gate.lake_runs import read_lake
-from splitbrain.harness.pool.spark_service import shared_session
+from splitbrain.harness.pool.spark_service import VARIABLE, shared_session
 from splitbrain.spark_analysis.figure_catalogue import FOUND_FIGURES, SPARK_FIGURES
 from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures
 from splitbrain.spark_analysis.gate_process import open_selection
@@ -164,7 +165,17 @@ def test_a_spark_that_cannot_work_leaves_every_figure_unknown(tmp_path: Path) ->
     (problem,) = broken.problems
     assert problem.startswith("The figures of Spark are missing: could not ingest the run")
     assert broken.figures[subject].value is None
-    slow = measure_with_spark([subject], [gated(tmp_path / "run", "a")], timeout_s=0.01)
+
+
+def test_a_spark_that_answers_too_late_leaves_every_figure_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = Subject("latency_p99_ms")
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "s"))
+        silent.listen()
+        monkeypatch.setenv(VARIABLE, str(tmp_path / "s"))
+        slow = measure_with_spark([subject], [gated(make_broken(tmp_path), "a")], timeout_s=0.01)
     assert slow.problems == ("The figures of Spark did not come within 0.01 s.",)
     assert slow.figures[subject].value is None
 

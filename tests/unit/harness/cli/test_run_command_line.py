@@ -19,6 +19,8 @@ from splitbrain.harness.folder import tool_version
 from splitbrain.harness.folder.store import create_run
 from splitbrain.harness.run.options import TestOptions
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes import registry
+from splitbrain.runtimes.dead_runs import claimed
 from tests.unit.harness.run_fake import FakeRun
 
 N1 = NodeName("n1")
@@ -201,3 +203,28 @@ def test_a_live_run_is_not_salvaged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         living.folder.node(N1).mkdir(parents=True)
         cleaning.salvage(living.folder)
     assert touched == []
+
+
+def test_a_complete_run_that_was_killed_before_its_nodes_were_removed_is_swept_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[Path | None] = []
+    monkeypatch.setattr(registry, "sweep_all", swept.append)
+    with create_run(tmp_path, "t", 1) as living:
+        folder = living.folder
+        folder.node(N1).mkdir(parents=True)
+        folder.committed_log(N1).touch()
+    cleaning.salvage(folder)
+    assert swept == []
+    folder.phases.write_text('{"time":1,"phase":"collected"}\n{"time":2,"ph')
+    cleaning.salvage(folder)
+    assert swept == [folder.lock]
+    # Held by a sweep before.
+    with claimed(folder.lock) as dead:
+        assert dead
+    cleaning.salvage(folder)
+    assert swept == [folder.lock]
+    folder.lock.write_bytes(b"")
+    folder.phases.write_text('{"time":1,"phase":"torn-down"}\n{"time":2,"phase":"failed"}\n')
+    cleaning.salvage(folder)
+    assert swept == [folder.lock]
