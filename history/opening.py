@@ -42,11 +42,12 @@ class NumberedLine(NamedTuple):
 
 
 @contextmanager
-def reading_within(memory_budget_mib: int, took: Took | None = None) -> Generator[None]:
+def reading_within(memory_budget_mib: int | None, took: Took | None = None) -> Generator[None]:
     """Refuse within the block a packed file that takes this process beyond its memory.
 
-    A megabyte may unpack to a thousand of them, in one line or in many. ``took`` is told block by
-    block how much of a file is read, as it lies there: of a packed one the packed bytes.
+    A megabyte may unpack to a thousand of them, in one line or in many; None: no limit. ``took`` is
+    told block by block how much of a file is read, as it lies there: of a packed one the packed
+    bytes.
     """
     token, told = _memory_budget_mib.set(memory_budget_mib), _took.set(took)
     try:

@@ -16,13 +16,14 @@ from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea
 from splitbrain.harness.console.pace import Pace, Took
 
 #: Names of what is waited for.
+READING = "reading the history"
 JUDGING = "judging"
 ANALYSING = "analysing with Spark"
 #: Words beside a name, for work that takes longer than a stranger expects.
 _HINTS = {ANALYSING: "Spark takes its time to start; --no-analyze leaves it out"}
 
 #: Nouns of what is counted where a pace is shown whoever waits.
-_NOUNS = {ANALYSING: "job"}
+_NOUNS = {READING: ("MiB", "MiB"), ANALYSING: ("job", "jobs")}
 
 #: Makes a context that lasts as long as the thing named, and is told how far that is.
 During = Callable[[str], AbstractContextManager[Took]]
@@ -48,7 +49,9 @@ class Waiting:
         #: Holds what is drawn while anything goes on.
         self._drawn: ExitStack | None = None
         #: Paces of things that can tell how far they are.
-        self._paces: dict[str, list[Pace]] = {what: [Pace(noun)] for what, noun in _NOUNS.items()}
+        self._paces: dict[str, list[Pace]] = {
+            what: [Pace(noun, plural=plural)] for what, (noun, plural) in _NOUNS.items()
+        }
 
     def pace(self, what: str, noun: str, *, plural: str | None = None) -> Pace:
         """Return a pace that is shown beside ``what`` while it goes on; ``noun`` is counted."""

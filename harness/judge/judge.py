@@ -7,8 +7,8 @@ recorded is never changed. Source: design, sections 5 and 6.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -19,7 +19,7 @@ from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.names import system_name
 from splitbrain.harness.console.pace import Took
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.console.waiting import ANALYSING, JUDGING, During, unseen
+from splitbrain.harness.console.waiting import ANALYSING, JUDGING, READING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
 from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
@@ -55,7 +55,9 @@ from splitbrain.harness.judge.vacuity import vacuous_reasons
 from splitbrain.harness.pool.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.history.course import LAST_PHASE
 from splitbrain.history.fault_windows import longest_unavailability_ns
+from splitbrain.history.opening import reading_within
 from splitbrain.history.plan import Plan
+from splitbrain.history.run_folder import RunFolder
 from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
@@ -64,6 +66,9 @@ _LOGS_CHECKER = "split-brain"
 _EARLIER_KEPT = "The results of the earlier judgement are kept."
 #: Of one part of one checker.
 _LIMITS = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, jobs=2)
+#: Size of a history whose reading is told; a smaller one is read before anybody looks.
+_TOLD_FROM_MIB = 16
+_MIB = 1 << 20
 
 _Made = TypeVar("_Made")
 
@@ -98,7 +103,8 @@ def judge(
         UsageError: there is no such folder.
     """
     stop = stop or Stop()
-    record = load_run(run_folder)
+    with _told_reading(run_folder, during):
+        record = load_run(run_folder)
     if record.living:
         with during(JUDGING):
             return _judge_record(record, harness_problems, stop)
@@ -127,6 +133,20 @@ def judge(
             again = f"`splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
             results = results.with_problem(f"{problem} {again}")
         return publish(record, results, with_analysis=problem is None)
+
+
+@contextmanager
+def _told_reading(run_folder: Path, during: During) -> Generator[None]:
+    """Tell meanwhile how much of a large history is read."""
+    history = RunFolder(run_folder).history
+    if not history.is_file() or history.stat().st_size < _TOLD_FROM_MIB * _MIB:
+        yield
+        return
+    with (
+        during(READING) as took,
+        reading_within(None, lambda done, size: took(done // _MIB, size // _MIB)),
+    ):
+        yield
 
 
 def _is_less_than_before(record: RunRecord, results: Results) -> bool:

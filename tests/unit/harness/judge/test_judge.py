@@ -56,6 +56,18 @@ def test_a_good_run_is_valid_and_not_vacuous(judged: dict[str, Results]) -> None
     assert sum(fault.verified and fault.healed for fault in found.faults) == 3
 
 
+@pytest.mark.parametrize("least_mib", [0, 1])
+def test_the_reading_of_a_large_history_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least_mib: int
+) -> None:
+    monkeypatch.setattr(judge, "_TOLD_FROM_MIB", least_mib)
+    root = write_run(tmp_path / "run", operations_per_second=5)
+    text = io.StringIO()
+    judge_and_publish(root, analyze=False, during=Waiting(Console(file=text)).during)
+    told = [line.split(" took")[0] for line in text.getvalue().splitlines() if " took" in line]
+    assert told == (["reading the history", "judging"] if least_mib == 0 else ["judging"])
+
+
 def test_a_stale_read_is_invalid(judged: dict[str, Results]) -> None:
     found = judged["stale-read"]
     assert verdicts(found)["linearizability"] is Verdict.INVALID
