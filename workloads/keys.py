@@ -17,6 +17,8 @@ from splitbrain.contracts.operations import Completion, Operation
 OPERATIONS_PER_KEY = 200
 #: Operations of unknown outcome after which a key is given up early.
 INFO_PER_KEY = 20
+#: Instead of either, for keys that are kept to the end of the run.
+NEVER = 1 << 62
 
 
 class KeyPlace(msgspec.Struct, frozen=True):

@@ -85,9 +85,18 @@ def test_a_run_without_plan_is_judged_as_the_workload_that_its_functions_fit(
     assert checkers_fitting(functions) == make(workload_name).checkers
 
 
+def test_queues_are_kept_where_no_search_judges_them() -> None:
+    source = make("queue")
+    asked = [source.operation(slot, n) for n in range(600) for slot in range(SLOTS)]
+    for operation in asked[:100]:
+        source.completed(operation, Completion("info", None))
+    asked += [source.operation(slot, n) for n in range(600, 900) for slot in range(SLOTS)]
+    assert {operation.key for operation in asked} == {"q0-0", "q1-0"}
+
+
 @pytest.mark.parametrize("name", workload_names())
 def test_a_key_gets_about_so_many_operations_over_all_slots(name: str) -> None:
-    source = make(name)
+    source = make(name, {"promise": "fifo"} if name == "queue" else {})
     rounds = 600
     counts = Counter(source.operation(slot, n).key for n in range(rounds) for slot in range(SLOTS))
     whole = [count for key, count in counts.items() if key and not key.endswith(f"-{rounds}")]
