@@ -24,6 +24,7 @@ settings.register_profile(
     "gate",
     deadline=None,
     derandomize=True,
+    max_examples=50,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

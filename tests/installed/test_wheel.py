@@ -118,6 +118,8 @@ def test_a_plain_installation_refuses_a_parquet_history_in_one_sentence(
     assert "Traceback" not in done.stderr
 
 
+# In the gate the pull request of the templates sweeps with the wheel.
+@pytest.mark.nightly
 def test_a_plain_installation_sweeps_and_shrinks(plain: Path, tmp_path: Path) -> None:
     splitbrain = commands(plain, tmp_path)
     said(splitbrain("sim", "--seeds", "1:2", "--bug", "prior-epoch-commit"), ["INV-09"], 1)

@@ -122,7 +122,13 @@ ORDER_OF_A_SET = 'f"{seed}/{salt}" + "".join({"a", "b", "c", "d", "e"})'
 STATE_OF_A_MODULE = 'f"{seed}/{salt}/{_MADE.append(seed) or len(_MADE)}"'
 
 
-@pytest.mark.parametrize("planted", [ORDER_OF_A_SET, STATE_OF_A_MODULE], ids=["order", "state"])
+@pytest.mark.parametrize(
+    "planted",
+    [
+        pytest.param(ORDER_OF_A_SET, id="order"),
+        pytest.param(STATE_OF_A_MODULE, id="state", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_planted_dependence_shows(
     pythons: list[OtherPython], tmp_path: Path, planted: str
 ) -> None:

@@ -6,6 +6,7 @@ a bug may change with the swarm, so seeds are tried in order.
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -119,13 +120,23 @@ def test_enough_bugs_of_the_control_plane_are_found() -> None:
     assert len(FOUND_IN_METADATA_BY) >= 15
 
 
-@pytest.mark.parametrize("seed", sorted({seed for seed, _ in FOUND_BY.values()}))
+def in_the_correct_code(seeds: Iterable[int]) -> list[Any]:
+    """The dearest worlds are for the night: ``test_correct_code_is_silent`` gates with others."""
+    dear = {5, 9, 12, 16, 191}
+    return [
+        pytest.param(seed, marks=[pytest.mark.nightly] if seed in dear else [])
+        for seed in sorted(set(seeds))
+    ]
+
+
+@pytest.mark.parametrize("seed", in_the_correct_code(seed for seed, _ in FOUND_BY.values()))
 def test_the_same_seeds_find_nothing_in_the_correct_code(seed: int) -> None:
     assert found(None, (seed,)) is None
 
 
 @pytest.mark.parametrize(
-    "seed", sorted({seed for tried, _ in FOUND_IN_METADATA_BY.values() for seed in tried})
+    "seed",
+    in_the_correct_code(seed for tried, _ in FOUND_IN_METADATA_BY.values() for seed in tried),
 )
 def test_the_same_seeds_find_nothing_in_a_correct_control_plane(seed: int) -> None:
     assert found(None, (seed,), "metadata") is None

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.port_fuzz import FRAMES_COUNT, fuzz
+from bench.port_fuzz import fuzz
 
-pytestmark = pytest.mark.slow  # half a minute
+pytestmark = pytest.mark.slow
+
+FRAMES_COUNT = 8_000
 
 
 def test_nodes_stay_up_and_small_and_serve_others(tmp_path: Path) -> None:
