@@ -17,13 +17,17 @@ import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import msgspec
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.harness.pool.spark_child import end_spark, set_niceness, start_spark
+from splitbrain.history.course import PhaseName
 from splitbrain.history.scratch_folders import scratch_folder
+
+if TYPE_CHECKING:
+    from splitbrain.runtimes.control_groups import IdleGroup
 
 #: Environment variable with the path of the socket.
 VARIABLE: Final = "SPLITBRAIN_ANALYSES"
@@ -31,6 +35,10 @@ VARIABLE: Final = "SPLITBRAIN_ANALYSES"
 _FAILURES_MAX: Final = 5
 _READ_BYTES: Final = 1 << 16
 _GIVES_WAY: Final = 19
+#: Phase of a run from which on a session rehearses with it. Clients are measured: what it loads and
+#: compiles beside them slows them down, unless the kernel keeps it from that.
+_DISTURBING: Final[PhaseName] = "load-ended"
+_IDLE: Final[PhaseName] = "load-started"
 
 
 class Answered(NamedTuple):
@@ -145,6 +153,7 @@ class SparkService:
         self._process: subprocess.Popen[bytes] | None = None
         self._rehearsed: Path | None = None
         self._timer: threading.Timer | None = None
+        self._idle: IdleGroup | None = None
         self._keeper = threading.Thread(target=self._keep, name="spark-service", daemon=True)
 
     def __enter__(self) -> Self:
@@ -169,8 +178,8 @@ class SparkService:
     def prepare(self, run_folder: Path, in_s: float) -> None:
         """Start the session in so many seconds, beside a run's clients, giving way to all.
 
-        Once they are through it rehearses with the run, and from ``begin`` or ``hurry`` on it gives
-        way to nobody.
+        It rehearses with the run: at once where the kernel keeps it from disturbing anybody, else
+        once the clients are through. From ``begin`` or ``hurry`` on it gives way to nobody.
         """
         self._rehearsed = run_folder
         self._timer = threading.Timer(in_s, self._wake_up)
@@ -197,6 +206,9 @@ class SparkService:
         if process is None or process.poll() is not None:
             return False
         set_niceness(process, 0)
+        if self._idle is not None:
+            with contextlib.suppress(OSError):
+                self._idle.hurry()
         return True
 
     def _keep(self) -> None:
@@ -209,6 +221,9 @@ class SparkService:
             if process is None:
                 break
             failures += process.wait() != 0
+            if self._idle is not None:
+                self._idle.remove()
+                self._idle = None
         # Those who wait hear that nobody comes, and others that nobody is there.
         self._listener.close()
 
@@ -217,19 +232,31 @@ class SparkService:
         with self._lock, contextlib.suppress(OSError), self._log.open("ab") as log:
             if self._is_over:
                 return None
-            self._process = start_spark(
-                f"{PACKAGE}.spark_analysis.service",
-                self._listener.fileno(),
-                log,
-                subprocess.STDOUT,
-                *([] if self._rehearsed is None else [self._rehearsed]),
-            )
+            rehearsal: list[Path | str] = []
             if self._rehearsed is not None:
+                self._idle = _idle_group()
+                rehearsal = [self._rehearsed, _DISTURBING if self._idle is None else _IDLE]
+            module = f"{PACKAGE}.spark_analysis.service"
+            self._process = start_spark(
+                module, self._listener.fileno(), log, subprocess.STDOUT, *rehearsal
+            )
+            if rehearsal:
                 set_niceness(self._process, _GIVES_WAY)
+            if self._idle is not None:
+                self._idle.enter(self._process.pid)
             # One that follows it is started for a question.
             self._rehearsed = None
             return self._process
         return None
+
+
+def _idle_group() -> "IdleGroup | None":
+    # Only a run that prepares its analysis pays for the import, and for the look at the machine.
+    from splitbrain.runtimes.control_groups import IdleGroup
+
+    with contextlib.suppress(OSError):
+        return IdleGroup()
+    return None
 
 
 @contextlib.contextmanager

