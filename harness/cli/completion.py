@@ -154,12 +154,34 @@ _IS_COMMAND: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def with_one_command(script: str, shell: str) -> str:
-    """Return a shell's script that takes the first name of a command for one, and no later word.
+#: End of the script of zsh, which is called where zsh finds it by itself, and else registers it.
+_ZSH_END: Final = """
+if [[ $funcstack[1] == _cyclopts_splitbrain ]]; then
+  _cyclopts_splitbrain "$@"
+elif (( $+functions[compdef] )); then
+  compdef _cyclopts_splitbrain splitbrain
+fi
+"""
+#: Line of the startup file of zsh, without which it looks for no scripts.
+_ZSH_LOOKS: Final = "autoload -Uz compinit && compinit"
 
-    The parser's library takes all: in ``systems check NAME`` it would see a command of two words.
+
+def shell_script(made: str, shell: str) -> str:
+    """Return the script that the parser's library made for a shell, with what it leaves open.
+
+    It takes every word that is the name of a command for one: in ``systems check NAME`` it would
+    see a command of two words. That of zsh says nothing of how it is loaded.
     """
-    return script.replace(*_IS_COMMAND[shell]) if shell in _IS_COMMAND else script
+    if shell == "zsh":
+        return made + _ZSH_END
+    return made.replace(*_IS_COMMAND[shell])
+
+
+def have_zsh_look(startup: Path) -> None:
+    """Let zsh look for scripts of completion, in the places that its startup file has named."""
+    lines = startup.read_text(encoding="utf-8").splitlines()
+    if _ZSH_LOOKS not in lines[-1:]:
+        startup.write_text("\n".join([*lines, _ZSH_LOOKS, ""]), encoding="utf-8")
 
 
 def values_of(place: str, words: Sequence[str]) -> list[str]:

@@ -195,9 +195,9 @@ def completion_command(
         install: Write it to the place where the shell looks for it, and have its startup file load
             it, instead of printing it.
     """
-    from splitbrain.harness.cli.completion import with_one_command
+    from splitbrain.harness.cli.completion import have_zsh_look, shell_script
 
-    script = with_one_command(app.generate_completion(prog_name="splitbrain", shell=shell), shell)
+    script = shell_script(app.generate_completion(prog_name="splitbrain", shell=shell), shell)
     if not install:
         print(script, end="")
         return 0
@@ -206,6 +206,8 @@ def completion_command(
     with tell_refusal("install the completion", f"for {shell}", "Print it, and save it yourself."):
         place = app.install_completion(shell=shell)
         place.write_text(script, encoding="utf-8")
+        if shell == "zsh":
+            have_zsh_look(Path.home() / ".zshrc")
     print(f"{place} has it; a new {shell} loads it.")
     return 0
 

@@ -113,6 +113,25 @@ def test_fish_takes_one_word_for_the_command_too(capsys: pytest.CaptureFixture[s
     assert script.count("$all_commands") == 1
 
 
+def test_zsh_finds_its_script_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".zshrc").write_text("alias ll='ls -l'\n")
+    for _ in range(2):
+        assert splitbrain(["completion", "zsh", "--install"]) == 0
+    startup = (tmp_path / ".zshrc").read_text().splitlines()
+    assert startup.count("autoload -Uz compinit && compinit") == 1
+    assert startup[-1].startswith("autoload"), "after the place is named"
+    assert "alias ll='ls -l'" in startup
+    place = Path(capsys.readouterr().out.partition(" has it")[0])
+    assert any(str(place.parent) in line for line in startup if line.startswith("fpath="))
+    script = place.read_text()
+    assert script.startswith("#compdef splitbrain\n")
+    # Found by zsh it is called, sourced by a user it is registered.
+    assert "compdef _cyclopts_splitbrain splitbrain" in script.splitlines()[-2]
+
+
 def test_run_folders_are_offered_newest_first_and_other_paths(script: Path, place: Path) -> None:
     newest_first = [
         "runs/kraft-set/20261122T165545Z-6",
