@@ -30,7 +30,11 @@ _MS = 1_000_000
 
 @pytest.mark.parametrize(
     ("change", "functions"),
-    [(as_queue, QUEUE), (as_transaction, TRANSACTIONS), (as_queue, None)],
+    [
+        (as_queue, QUEUE),
+        pytest.param(as_transaction, TRANSACTIONS, marks=pytest.mark.nightly),
+        (as_queue, None),
+    ],
 )
 def test_figures_of_declared_functions_equal_the_checkers(
     session: SparkSession,
@@ -67,7 +71,7 @@ def test_figures_of_declared_functions_equal_the_checkers(
     assert commits.phantom_commits(tables.operations, tables.committed).count() == 0
 
 
-@pytest.mark.parametrize("has_positions", [True, False])
+@pytest.mark.parametrize("has_positions", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_logs_in_a_form_of_their_own_are_compared_as_the_adapter_says(
     session: SparkSession, tmp_path: Path, has_positions: bool
 ) -> None:
