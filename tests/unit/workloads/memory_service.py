@@ -155,7 +155,8 @@ class TakesAnyToken(Service):
     async def step(self, rule: Rule, operation: Operation) -> Any:
         if operation.f != "write-guarded":
             return await super().step(rule, operation)
-        self.put(*rule.cells(operation), operation.value)
+        (cell,) = rule.cells(operation)
+        self.put(cell, operation.value)
         return [*operation.value, True]
 
 
