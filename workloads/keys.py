@@ -105,8 +105,9 @@ class PlainWorkload(KeyedWorkload):
 
     name: ClassVar[str]
     prefix: ClassVar[str]
-    #: Keys that live at once.
-    lanes: ClassVar[int] = 2
+    #: Keys that live at once: two slots of ten for each. With more of them, a client that looks
+    #: before it changes meets another's change most of the time, and a lock is nearly always held.
+    lanes: ClassVar[int] = 5
     operations_per_key: ClassVar[int] = OPERATIONS_PER_KEY
 
     @classmethod

@@ -26,10 +26,9 @@ class MutexWorkload(PlainWorkload):
     functions: Functions = _FUNCTIONS
 
     def operation(self, slot: int, n: int) -> Operation:
-        """Return the n-th operation of a slot."""
-        draws = Draws(self._seed, slot, n)
-        key = self._keys.key(draws.below(self.lanes), n)
-        return Operation(draws.weighted(_MIX), key, slot)
+        """Return the n-th operation of a slot, which keeps to one lock of each generation."""
+        kind = Draws(self._seed, slot, n).weighted(_MIX)
+        return Operation(kind, self._keys.key(slot % self.lanes, n), slot)
 
     def final_reads(self) -> tuple[Operation, ...]:
         """A lock cannot be read."""

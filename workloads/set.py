@@ -20,6 +20,7 @@ class SetWorkload(PlainWorkload):
 
     name = "set"
     prefix = "s"
+    lanes = 2
     #: Nearly all of them adds.
     operations_per_key = 500
     checkers: tuple[str, ...] = ("set-full", "split-brain", "lost-commits")

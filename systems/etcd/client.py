@@ -158,9 +158,9 @@ class EtcdClient:
         is_local = self._manner.is_serializable and only_reads(operation)
         how = {"serializable": True} if is_local else {}
         looks = [{"request_range": {"key": key(cell), **how}} for cell in cells]
+        seen = await self._ask("kv/txn", {"success": looks}, changes=False)
         while True:
-            looked = await self._ask("kv/txn", {"success": looks}, changes=False)
-            found = [_keys(each["response_range"]) for each in looked["responses"]]
+            found = [_keys(each["response_range"]) for each in seen["responses"]]
             values = [value_of(each[0]) if each else None for each in found]
             step = rule.step(operation, dict(zip(cells, values, strict=True)))
             if not step.changes:
@@ -170,9 +170,10 @@ class EtcdClient:
                 for cell, each in zip(cells, found, strict=True)
             ]
             puts = [_put(cell, content) for cell, content in step.changes.items()]
-            answer = await self._transaction(are_untouched, puts)
-            if answer.get("succeeded"):
-                return self._done(step.answer, answer)
+            seen = await self._transaction(are_untouched, puts, looks)
+            if seen.get("succeeded"):
+                return self._done(step.answer, seen)
+            # Nothing was done, and the answer has what is there now.
             self._may_have_changed = False
 
     async def _acquire(self, operation: Operation) -> Completion:
@@ -229,7 +230,10 @@ class EtcdClient:
         return answer
 
     async def _transaction(
-        self, compare: Sequence[dict[str, Any]], acts: Sequence[dict[str, Any]]
+        self,
+        compare: Sequence[dict[str, Any]],
+        acts: Sequence[dict[str, Any]],
+        otherwise: Sequence[dict[str, Any]] = (),
     ) -> dict[str, Any]:
         are_there = {
             **below(COMPARED),
@@ -238,7 +242,8 @@ class EtcdClient:
             "create_revision": "0",
         }
         compares = [*compare, *([are_there] if self._manner.compares else [])]
-        return await self._ask("kv/txn", {"compare": compares, "success": acts})
+        request = {"compare": compares, "success": acts, "failure": otherwise}
+        return await self._ask("kv/txn", request)
 
     def _found(self, content: Any) -> Completion:
         return Completion("ok", content, node=self._node)

@@ -185,7 +185,9 @@ class ZooKeeperClient:
         """Return an answer that is none of an error, or that of an expected one."""
         is_change = kind in CHANGES
         self._may_have_changed |= is_change
-        answer = await session.ask(kind, *fields)
+        return self._taken(await session.ask(kind, *fields))
+
+    def _taken(self, answer: Answer) -> Answer:
         self._seen_zxid = max(self._seen_zxid, answer.zxid)
         if answer.code in _EXPECTED or answer.code in REFUSALS:
             # The change before it, if there was one, is of a node that no read looks at.
@@ -210,11 +212,13 @@ class ZooKeeperClient:
 
     async def _content(self, session: Session, path: str) -> tuple[Any, int]:
         """Value and version of a register; None and -1 of one that was never written."""
-        answer = await self._ask(session, GET_DATA, node_to_watch(path))
-        if answer.code == NO_NODE:
-            return None, ANY_VERSION
-        content, version = read_node(answer.body)
-        return msgspec.json.decode(content), version
+        (content,) = await self._contents(session, [path])
+        return content
+
+    async def _contents(self, session: Session, paths: Sequence[str]) -> Sequence[tuple[Any, int]]:
+        """The same of several; not of one moment."""
+        answers = await session.ask_all(GET_DATA, [node_to_watch(path) for path in paths])
+        return [_content_of(self._taken(answer)) for answer in answers]
 
     async def _children(self, session: Session, path: str) -> Sequence[str]:
         answer = await self._ask(session, GET_CHILDREN, node_to_watch(path))
@@ -300,7 +304,8 @@ class ZooKeeperClient:
         paths = {cell: f"/{cell.replace('/', ':')}" for cell in rule.cells(operation)}
         while True:
             await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
-            found = {cell: await self._content(session, path) for cell, path in paths.items()}
+            contents = await self._contents(session, [*paths.values()])
+            found = dict(zip(paths, contents, strict=True))
             step = rule.step(operation, {cell: content for cell, (content, _) in found.items()})
             if not step.changes and len(found) == 1:
                 return self._read(step.answer)
@@ -327,6 +332,13 @@ class ZooKeeperClient:
 
 def _path(operation: Operation) -> str:
     return f"/{operation.key}"
+
+
+def _content_of(answer: Answer) -> tuple[Any, int]:
+    if answer.code == NO_NODE:
+        return None, ANY_VERSION
+    content, version = read_node(answer.body)
+    return msgspec.json.decode(content), version
 
 
 def _part(path: str, version: int, changes: Mapping[str, Any], cell: str) -> bytes:

@@ -93,8 +93,21 @@ class Session:
         Raises:
             OSError, EOFError: the connection is of no more use.
         """
-        self._sent += 1
-        _send(self._writer, _REQUEST.pack(self._sent, kind) + b"".join(fields))
+        (answer,) = await self.ask_all(kind, [b"".join(fields)])
+        return answer
+
+    async def ask_all(self, kind: int, requests: Sequence[bytes]) -> Sequence[Answer]:
+        """Send requests of one kind at once and return their answers; the server keeps the order.
+
+        Raises as ``ask``.
+        """
+        first = self._sent + 1
+        self._sent += len(requests)
+        for place, fields in enumerate(requests):
+            _send(self._writer, _REQUEST.pack(first + place, kind) + fields)
+        return [await self._answer(first + place) for place in range(len(requests))]
+
+    async def _answer(self, expected: int) -> Answer:
         while True:
             frame = await _receive(self._reader)
             if len(frame) < _ANSWER.size:
@@ -102,7 +115,7 @@ class Session:
             number, zxid, code = _ANSWER.unpack_from(frame)
             if number in _HEADERS_BEFORE_ANSWERS:
                 continue
-            if number != self._sent:
+            if number != expected:
                 raise EOFError
             self._used_at = asyncio.get_running_loop().time()
             return Answer(zxid, code, frame[_ANSWER.size :])

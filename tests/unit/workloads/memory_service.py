@@ -15,7 +15,6 @@ from splitbrain.systems.cells import RULES, Rule
 from splitbrain.systems.workload_client import client_for
 from splitbrain.workloads.workload import Workload
 
-SLOTS: Final = 6
 #: Ticks after which a lease has run out.
 LEASE_TICKS: Final = 60
 #: One answer in so many is lost.
@@ -117,7 +116,8 @@ class TearsReads(Service):
         values: dict[str, Any] = {}
         for cell in rule.cells(operation):
             values[cell] = self.values.get(cell)
-            await self.pause()
+            for _ in range(3):
+                await self.pause()
         seen = rule.step(operation, values)
         return await super().step(rule, operation) if seen.changes else seen.answer
 
@@ -180,10 +180,10 @@ class MemoryClient:
 
 
 def history_of(
-    workload: Workload, kind: type[Service], operations_per_slot: int, seed: int = 1
+    workload: Workload, kind: type[Service], slots: int, operations_per_slot: int
 ) -> Sequence[PairedOperation]:
     """Run a workload on a service of this kind; the final reads are asked at the end."""
-    random = Random(seed)
+    random = Random(1)
     service = kind(random)
     found: list[PairedOperation] = []
 
@@ -208,10 +208,10 @@ def history_of(
         for n in range(operations_per_slot):
             completion = await ask(client, process, workload.operation(slot, n), final=False)
             if completion.type == "info":
-                client, process = open_client(), process + SLOTS
+                client, process = open_client(), process + slots
 
     async def run() -> None:
-        await asyncio.gather(*map(work, range(SLOTS)))
+        await asyncio.gather(*map(work, range(slots)))
         client = open_client()
         for operation in workload.final_reads():
             for _ in range(3):

@@ -91,10 +91,9 @@ class FakeGateway:
         return {"ID": "77", "TTL": request["TTL"]}
 
     def _txn(self, request: dict[str, Any]) -> dict[str, Any]:
-        if not all(map(self._holds, request.get("compare", ()))):
-            return {}
+        succeeded = all(map(self._holds, request.get("compare", ())))
         responses: list[dict[str, Any]] = []
-        for act in request["success"]:
+        for act in request.get("success" if succeeded else "failure", ()):
             if "request_put" in act:
                 self._put(act["request_put"])
             elif "request_range" in act:
@@ -103,7 +102,7 @@ class FakeGateway:
                 self.revision += 1
                 del self.keys[act["request_delete_range"]["key"]]
                 self.modified.pop(act["request_delete_range"]["key"], None)
-        return {"succeeded": True, "responses": responses}
+        return {**({"succeeded": True} if succeeded else {}), "responses": responses}
 
     def _holds(self, compare: dict[str, Any]) -> bool:
         # A key that is not there has no value and was created at 0.

@@ -292,9 +292,21 @@ def test_a_step_between_whose_look_and_change_another_came_begins_again() -> Non
     assert values(performed(gateway, ADDING)) == [13]
 
 
-@pytest.mark.parametrize(
-    ("hangs_at", "type_"), [(1, "fail"), (2, "info"), (3, "fail"), (4, "info")]
-)
+def test_a_step_that_began_again_and_then_found_nothing_to_do_did_not_happen() -> None:
+    gateway = FakeGateway()
+    gateway.keys = {key("k"): (value(None), 1)}
+
+    def acquire(call: str) -> None:
+        if len(gateway.asked) == 1:
+            gateway._put({"key": key("k"), "value": value(9)})
+
+    gateway.after = acquire
+    (found,) = performed(gateway, Operation("acquire", "k", 1), workload="mutex")
+    assert (found.type, found.value, found.position) == ("ok", False, None)
+    assert len(gateway.asked) == 2
+
+
+@pytest.mark.parametrize(("hangs_at", "type_"), [(1, "fail"), (2, "info"), (3, "info")])
 def test_a_step_is_unknown_as_soon_as_one_of_its_changes_is(hangs_at: int, type_: str) -> None:
     gateway = FakeGateway()
     gateway.keys = {key("k"): (value(1), 1)}
