@@ -14,7 +14,7 @@ from splitbrain.contracts.operations import Operation
 from splitbrain.history.functions import READ, Function, Functions, Refusal
 from splitbrain.workloads.keys import PlainWorkload
 
-_MIX: Final = (("acquire", 5), ("write", 9), ("release", 1), ("read", 1))
+_MIX: Final = (("acquire", 6), ("write", 15), ("release", 1), ("read", 1))
 _FUNCTIONS: Final[Functions] = {
     "acquire": Function("changes", Refusal()),
     "release": Function("changes", Refusal()),

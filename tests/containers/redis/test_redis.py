@@ -118,7 +118,7 @@ def test_without_a_fault_a_queue_is_in_order_and_drained(tmp_path: Path) -> None
     ["bank", "counter", "kv", "lease", "multi-register", "mutex", "sessions", "unique-ids"],
 )
 def test_commands_and_scripts_take_effect_at_one_moment(workload: str, tmp_path: Path) -> None:
-    options = ("--workload", workload, "--nemesis", "none", "--time-limit", "5")
+    options = ("--workload", workload, "--nemesis", "none", "--time-limit", "10")
     code, found, output = run(tmp_path, "--system", "redis", *options)
     assert code == 0, output
     assert found.vacuous == ()
