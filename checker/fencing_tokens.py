@@ -1,6 +1,7 @@
 """Checker of fencing tokens: no write is accepted with a token lower than an earlier one.
 
-A guarded ``write`` has the argument ``[token, value]`` and the answer ``[token, value, accepted]``.
+A guarded ``write`` has the argument ``[token, value]`` and the answer ``[token, value, accepted]``;
+asked with null for a token, it was written with the one of the answer, which its client knew.
 *Earlier* is one that was accepted and had returned before this one was invoked; equal times are
 concurrent. Unanswered writes accuse nobody. n log n.
 
@@ -73,10 +74,13 @@ def _judge_writes(accepted: Sequence[PairedOperation], findings: Findings) -> No
             )
 
 
-def _token(write: PairedOperation) -> int | float:
-    if not is_list_of(write.argument, 2):
-        raise Undecided(f"the write of index {write.index} has no argument [token, value]")
-    return number_of(write, write.argument[0])
+def _token(accepted: PairedOperation) -> int | float:
+    if not is_list_of(accepted.argument, 2):
+        raise Undecided(f"the write of index {accepted.index} has no argument [token, value]")
+    token = accepted.argument[0]
+    if token is None and is_list_of(accepted.result, 3):
+        token = accepted.result[0]
+    return number_of(accepted, token)
 
 
 def _observe_holders(members: Sequence[PairedOperation], findings: Findings) -> int:

@@ -18,7 +18,9 @@ class Operation(msgspec.Struct, frozen=True):
     f: str
     #: Register or set that it works on; None where the workload has one object only.
     key: str | None
-    #: write: the value; cas: ``[expected, new]``; add, enqueue: the element; read, dequeue: None.
+    #: write: the value; cas: ``[expected, new]``; add, enqueue: the element; read, dequeue: None;
+    #: transfer: ``[from, to, amount]``; txn: ``["r", name, None]`` and ``["w", name, value]``;
+    #: acquire, release: the holder; guarded write: ``[token, value]``.
     value: Any
     #: Whether it is asked after the last heal, when nothing else is; set for the client alone.
     final: bool = False
@@ -30,12 +32,14 @@ class Completion(msgspec.Struct, frozen=True):
     """A client's knowledge of an operation's outcome."""
 
     type: Outcome
-    #: ok only. read: the value read (None: never written; a list for sets); write, add and enqueue:
-    #: the value written; dequeue: the element, None where the queue was empty; cas: ``[expected,
-    #: new, succeeded]``. create: ``[number, created]``; delete: whether there was a topic;
-    #: describe: its number of partitions, None where there is no topic;
-    #: view: ``[number or None, offset]``, the offset one past the last record that the node has
-    #: applied.
+    #: ok only. read: the value read (None: never written; a list for sets; of a bank balances by
+    #: account); write, put, append, add and enqueue: the value written; dequeue: the element, None
+    #: where the queue was empty; cas: ``[expected, new, succeeded]``; transfer: ``[from, to,
+    #: amount, done]``; add-and-get: the sum; txn: its parts, with what they read in its place;
+    #: acquire, release: whether it was done, or the token of a lease; guarded write: ``[token,
+    #: value, accepted]``; generate: the id. create: ``[number, created]``; delete: whether there
+    #: was a topic; describe: its number of partitions, None where there is no topic; view:
+    #: ``[number or None, offset]``, the offset one past the last record that the node has applied.
     value: Any = None
     #: Error class of the system's error table, kebab-case; None for ok.
     error: str | None = None

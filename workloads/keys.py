@@ -7,6 +7,7 @@ on what the system answered, and it stands in the history in the key's name (des
 """
 
 from collections import Counter
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -99,6 +100,33 @@ class KeyedWorkload:
         """Only nodes that vote are asked."""
         del final_read
         return None
+
+
+class PlainWorkload(KeyedWorkload):
+    """Base of those without options, whose slots all do the same; ``prefix`` names their keys."""
+
+    name: ClassVar[str]
+    prefix: ClassVar[str]
+    #: Keys that live at once: two slots of ten for each. With more of them, a client that looks
+    #: before it changes meets another's change most of the time, and a lock is nearly always held.
+    lanes: ClassVar[int] = 5
+    operations_per_key: ClassVar[int] = OPERATIONS_PER_KEY
+
+    @classmethod
+    def of(cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]) -> Self:
+        """There is nothing to choose, and no slot only reads."""
+        chosen(cls.name, options, {})
+        given = cls.operations_per_key
+        keys = KeyRotation(cls.prefix, lanes=cls.lanes, slots=slots, operations_per_key=given)
+        return cls(seed, slots, keys)
+
+    def options(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
+
+    def numbered(self, slot: int, n: int) -> int:
+        """Return a number that no other operation of the run has, from 1."""
+        return n * self._slots + slot + 1
 
 
 def chosen(

@@ -305,7 +305,7 @@ def chosen_workload(name: str | None, system: System, state_machine: str | None)
         )
     raise UsageError(
         f"the system {system.name!r} does not serve the workload {name!r}",
-        f"Choose the workload {' or '.join(fitting)}",
+        f"It serves: {', '.join(fitting)}",
     )
 
 

@@ -11,6 +11,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import HostProgram, ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
@@ -37,6 +38,7 @@ from splitbrain.systems.questions import (
     views_under_one_leader,
 )
 from splitbrain.systems.servers import Server, ServerSystem
+from splitbrain.systems.workload_client import client_for
 
 LINEARIZABLE, SERIALIZABLE = "linearizable", "serializable"
 #: How long the members get to say what they believe when readiness or convergence is asked.
@@ -96,8 +98,11 @@ class EtcdSystem(ServerSystem):
         return "cluster" if self.setting("reads") == LINEARIZABLE else "converged"
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers, sets and queues."""
-        return ("register", "set", "queue")
+        """Registers first, and all that transactions and leases can do."""
+        return (
+            *("register", "set", "queue", "counter", "bank", "kv", "multi-register"),
+            *("mutex", "lease", "unique-ids", "sessions"),
+        )
 
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
@@ -166,7 +171,7 @@ class EtcdSystem(ServerSystem):
         """Ask the members; of several that believe to lead the highest term wins."""
         return ask_leader(tuple(runtime.nodes()), self._asking(runtime, timeout_s))
 
-    def open_client(self, runtime: Endpoints, route: Route) -> EtcdClient:
+    def open_client(self, runtime: Endpoints, route: Route) -> Client:
         """Return a fresh client, of the route's node or of it before all others."""
         others = [node for node in runtime.nodes() if node != route.node]
         nodes = [route.node, *(others if route.kind == "leader" else ())]
@@ -175,7 +180,8 @@ class EtcdSystem(ServerSystem):
             is_serializable=self.setting("reads") == SERIALIZABLE,
             compares=self.setting("write-compares") != "0",
         )
-        return EtcdClient({node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}, manner)
+        there = {node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}
+        return client_for(manner.workload, EtcdClient(there, manner))
 
     def converged(self, runtime: Endpoints) -> None:
         """Return when all serve in one term, one leads, and all have applied the same entries."""

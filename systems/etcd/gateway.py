@@ -27,7 +27,7 @@ REFUSALS: Final[Mapping[str, str]] = {
 async def call(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, name: str, request: dict[str, Any]
 ) -> dict[str, Any]:
-    """Make a call of the key-value service, ``range``, ``put`` or ``txn``; return its answer.
+    """Make a call, ``kv/range``, ``kv/put``, ``kv/txn`` or ``lease/grant``; return its answer.
 
     Raises:
         Refused: the server did not do it.
@@ -35,7 +35,7 @@ async def call(
         OSError, EOFError: the connection is of no more use.
     """
     body = msgspec.json.encode(request)
-    answer = await exchange(reader, writer, "POST", f"/v3/kv/{name}", body)
+    answer = await exchange(reader, writer, "POST", f"/v3/{name}", body)
     try:
         content = msgspec.json.decode(answer.body, type=dict[str, Any])
     except UNREADABLE as error:

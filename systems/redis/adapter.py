@@ -12,6 +12,7 @@ from typing import Final
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource
 from splitbrain.contracts.system import Canary, LeaderView, Place, ReadsSpeakFor, Route, System
 from splitbrain.systems.questions import Endpoints, ask_all, not_yet
@@ -19,6 +20,7 @@ from splitbrain.systems.redis import deployment as deploy
 from splitbrain.systems.redis.client import RedisClient
 from splitbrain.systems.redis.settings import Membership, Settings, settings
 from splitbrain.systems.redis.status import NodeView, ask, ask_digest
+from splitbrain.systems.workload_client import client_for
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
@@ -40,8 +42,11 @@ class RedisSystem(System):
         self._settings: Settings = settings({}, 3)
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers, sets and queues, which are lists."""
-        return ("register", "set", "queue")
+        """Registers first, and all that one command or one script can do."""
+        return (
+            *("register", "set", "queue", "counter", "bank", "kv", "multi-register"),
+            *("mutex", "lease", "unique-ids", "sessions"),
+        )
 
     def images(self) -> Sequence[ImageSource]:
         """One image: the base and Debian's packages."""
@@ -88,9 +93,10 @@ class RedisSystem(System):
         epoch, node = claim
         return LeaderView(node, epoch)
 
-    def open_client(self, runtime: Endpoints, route: Route) -> RedisClient:
+    def open_client(self, runtime: Endpoints, route: Route) -> Client:
         """Return a fresh client; connects at its first operation."""
-        return RedisClient(runtime.endpoint, self._membership, route, self._settings)
+        client = RedisClient(runtime.endpoint, self._membership, route, self._settings)
+        return client_for(None if self.experiment is None else self.experiment.workload, client)
 
     def converged(self, runtime: Endpoints) -> None:
         """Return when all follow one primary, to the same offset, in all Sentinels' view."""

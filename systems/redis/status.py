@@ -99,6 +99,9 @@ def _standing(fields: Mapping[str, str]) -> tuple[str, int] | None:
     """Return id and offset of the replication; None where the data need not be those."""
     is_primary = fields.get("role") == PRIMARY_ROLE
     offset = fields.get("master_repl_offset" if is_primary else "slave_repl_offset")
+    # Without a backlog the offset stands still, whatever is written: a primary that nobody follows.
+    if is_primary and fields.get("repl_backlog_active") == "0":
+        return None
     is_loading = fields.get("loading") != "0" or fields.get("async_loading", "0") != "0"
     if offset is None or is_loading or not (is_primary or fields.get("master_link_status") == "up"):
         return None

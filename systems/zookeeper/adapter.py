@@ -11,6 +11,7 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
@@ -28,6 +29,7 @@ from splitbrain.systems.questions import (
     views_under_one_leader,
 )
 from splitbrain.systems.servers import Server, ServerSystem
+from splitbrain.systems.workload_client import client_for
 from splitbrain.systems.zookeeper.client import LOCAL, READS, ZooKeeperClient
 from splitbrain.systems.zookeeper.status import (
     ServerView,
@@ -78,8 +80,11 @@ class ZooKeeperSystem(ServerSystem):
     )
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers, sets and queues."""
-        return ("register", "set", "queue")
+        """Registers first, and all that transactions and ephemeral nodes can do."""
+        return (
+            *("register", "set", "queue", "counter", "bank", "kv", "multi-register"),
+            *("mutex", "lease", "unique-ids", "sessions"),
+        )
 
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
@@ -147,13 +152,17 @@ class ZooKeeperSystem(ServerSystem):
         """Ask the servers; of several that believe to lead the highest epoch wins."""
         return ask_leader(tuple(runtime.nodes()), self._asking(runtime, timeout_s))
 
-    def open_client(self, runtime: Endpoints, route: Route) -> ZooKeeperClient:
+    def open_client(self, runtime: Endpoints, route: Route) -> Client:
         """Return a fresh client, of the route's node or of it before all others."""
         others = [node for node in runtime.nodes() if node != route.node]
         nodes = [route.node, *(others if route.kind == "leader" else ())]
         there = {node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}
         workload = None if self.experiment is None else self.experiment.workload
-        return ZooKeeperClient(there, workload, self.setting("reads"))
+        given = {} if self.experiment is None else self.experiment.settings
+        # Sessions are what reads without more keep.
+        is_plain = workload == "sessions" and "reads" not in given
+        reads = LOCAL if is_plain else self.setting("reads")
+        return client_for(workload, ZooKeeperClient(there, workload, reads))
 
     def converged(self, runtime: Endpoints) -> None:
         """Return when all serve, one leads, and all have applied the same transactions."""

@@ -1,5 +1,9 @@
 """A workload's client of ZooKeeper: registers are nodes, sets and queues nodes with children.
 
+Operations on several cells at once are a look at each node and a transaction that holds only if all
+still have the versions that were seen, again and again until one held. A leased lock is an
+ephemeral node; the transaction that created it is the token.
+
 A client keeps to its session; one that is pinned knows its node alone, one that follows goes on to
 the next node that gives it a session, as ZooKeeper's own client does with its list of servers. It
 repeats a request only after an answer that says that nothing was done. Must never call an operation
@@ -7,7 +11,7 @@ repeats a request only after an answer that says that nothing was done. Must nev
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,15 +20,19 @@ from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.cells import RULES
 from splitbrain.systems.servers import Refused, Unclear
 from splitbrain.systems.zookeeper.session import (
     ANY_VERSION,
     BAD_VERSION,
     CHANGES,
+    CHECK,
     CREATE,
     DELETE,
+    EPHEMERAL,
     GET_CHILDREN,
     GET_DATA,
+    MULTI,
     NO_NODE,
     NODE_EXISTS,
     OK,
@@ -34,12 +42,16 @@ from splitbrain.systems.zookeeper.session import (
     Answer,
     Session,
     data,
+    last_part,
     node_to_create,
     node_to_watch,
     number,
     open_session,
+    part,
     read_children,
     read_node,
+    read_owner,
+    read_refusal,
     text,
 )
 
@@ -73,7 +85,22 @@ class ZooKeeperClient:
         self._reads = reads
         self._session: Session | None = None
         self._node: NodeName | None = None
+        #: Newest transaction that a server told; ZooKeeper's own client keeps it, too.
+        self._seen_zxid = 0
         self._may_have_changed = False
+        #: By the names that ``systems.workload_client`` gives functions.
+        self._functions: Mapping[str, Callable[[Session, Operation], Awaitable[Completion]]] = {
+            **dict.fromkeys(("read", "get"), self._look),
+            **dict.fromkeys(("write", "put"), self._put),
+            "cas": self._compare_and_set,
+            "add": self._put_below,
+            "enqueue": self._enqueue,
+            "dequeue": self._dequeue,
+            "generate": self._generate,
+            "acquire-lease": self._acquire,
+            "release-lease": self._release,
+            **dict.fromkeys(RULES, self._step),
+        }
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation, on one session."""
@@ -112,34 +139,41 @@ class ZooKeeperClient:
         for node, there in others:
             try:
                 async with asyncio.timeout(SESSION_PATIENCE_S):
-                    return node, await open_session(there)
+                    return node, await open_session(there, self._seen_zxid)
             except (OSError, EOFError):
                 continue
-        return last[0], await open_session(last[1])
+        return last[0], await open_session(last[1], self._seen_zxid)
 
     async def _perform(self, operation: Operation, session: Session) -> Completion:
-        path = f"/{operation.key}"
-        match operation.f:
-            case "read":
-                await self._catch_up(session, self._reads)
-                if self._workload == "set":
-                    return self._read(sorted(map(int, await self._children(session, path))))
-                return self._read((await self._content(session, path))[0])
-            case "write":
-                return self._done(operation.value, await self._write(session, path, operation))
-            case "cas":
-                return await self._compare_and_set(session, path, operation)
-            case "add":
-                answer = await self._add(session, path, f"{path}/{operation.value}", b"", 0)
-                return self._done(operation.value, answer)
-            case "enqueue":
-                content = msgspec.json.encode(operation.value)
-                answer = await self._add(session, path, f"{path}/{_ELEMENT}", content, SEQUENTIAL)
-                return self._done(operation.value, answer)
-            case "dequeue":
-                return await self._dequeue(session, path)
-            case other:
-                raise Refused(f"no-{other}")
+        perform = self._functions.get(operation.f)
+        if perform is None:
+            raise Refused(f"no-{operation.f}")
+        return await perform(session, operation)
+
+    async def _look(self, session: Session, operation: Operation) -> Completion:
+        await self._catch_up(session, self._reads)
+        path = _path(operation)
+        if self._workload == "set":
+            return self._read(sorted(map(int, await self._children(session, path))))
+        return self._read((await self._content(session, path))[0])
+
+    async def _put(self, session: Session, operation: Operation) -> Completion:
+        return self._done(operation.value, await self._write(session, operation))
+
+    async def _generate(self, session: Session, operation: Operation) -> Completion:
+        """The transaction that a change makes is no other's."""
+        answer = await self._write(session, operation)
+        return self._done(answer.zxid, answer)
+
+    async def _put_below(self, session: Session, operation: Operation) -> Completion:
+        path = _path(operation)
+        answer = await self._add(session, path, f"{path}/{operation.value}", b"", 0)
+        return self._done(operation.value, answer)
+
+    async def _enqueue(self, session: Session, operation: Operation) -> Completion:
+        path, content = _path(operation), msgspec.json.encode(operation.value)
+        answer = await self._add(session, path, f"{path}/{_ELEMENT}", content, SEQUENTIAL)
+        return self._done(operation.value, answer)
 
     def _read(self, value: Any) -> Completion:
         return Completion("ok", value, node=self._node)
@@ -151,7 +185,10 @@ class ZooKeeperClient:
         """Return an answer that is none of an error, or that of an expected one."""
         is_change = kind in CHANGES
         self._may_have_changed |= is_change
-        answer = await session.ask(kind, *fields)
+        return self._taken(await session.ask(kind, *fields))
+
+    def _taken(self, answer: Answer) -> Answer:
+        self._seen_zxid = max(self._seen_zxid, answer.zxid)
         if answer.code in _EXPECTED or answer.code in REFUSALS:
             # The change before it, if there was one, is of a node that no read looks at.
             self._may_have_changed = False
@@ -175,18 +212,20 @@ class ZooKeeperClient:
 
     async def _content(self, session: Session, path: str) -> tuple[Any, int]:
         """Value and version of a register; None and -1 of one that was never written."""
-        answer = await self._ask(session, GET_DATA, node_to_watch(path))
-        if answer.code == NO_NODE:
-            return None, ANY_VERSION
-        content, version = read_node(answer.body)
-        return msgspec.json.decode(content), version
+        (content,) = await self._contents(session, [path])
+        return content
+
+    async def _contents(self, session: Session, paths: Sequence[str]) -> Sequence[tuple[Any, int]]:
+        """The same of several; not of one moment."""
+        answers = await session.ask_all(GET_DATA, [node_to_watch(path) for path in paths])
+        return [_content_of(self._taken(answer)) for answer in answers]
 
     async def _children(self, session: Session, path: str) -> Sequence[str]:
         answer = await self._ask(session, GET_CHILDREN, node_to_watch(path))
         return () if answer.code == NO_NODE else read_children(answer.body)
 
-    async def _write(self, session: Session, path: str, operation: Operation) -> Answer:
-        content = msgspec.json.encode(operation.value)
+    async def _write(self, session: Session, operation: Operation) -> Answer:
+        path, content = _path(operation), msgspec.json.encode(operation.value)
         while True:
             answer = await self._ask(
                 session, SET_DATA, text(path), data(content), number(ANY_VERSION)
@@ -196,9 +235,8 @@ class ZooKeeperClient:
             if answer.code == OK:
                 return answer
 
-    async def _compare_and_set(
-        self, session: Session, path: str, operation: Operation
-    ) -> Completion:
+    async def _compare_and_set(self, session: Session, operation: Operation) -> Completion:
+        path = _path(operation)
         expected, new = operation.value
         while True:
             # A mismatch is an observation, and must not be behind whatever reads are.
@@ -223,11 +261,12 @@ class ZooKeeperClient:
             raise Unclear("server-error")
         return answer
 
-    async def _dequeue(self, session: Session, path: str) -> Completion:
+    async def _dequeue(self, session: Session, operation: Operation) -> Completion:
         """Take the child of the lowest number that can be deleted.
 
         Numbers only grow, so none that is lower than those listed can come later.
         """
+        path = _path(operation)
         while True:
             await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
             children = sorted(await self._children(session, path))
@@ -241,3 +280,70 @@ class ZooKeeperClient:
                 answer = await self._ask(session, DELETE, text(there), number(ANY_VERSION))
                 if answer.code == OK:
                     return self._done(content, answer)
+
+    async def _acquire(self, session: Session, operation: Operation) -> Completion:
+        node = node_to_create(_path(operation), b"", EPHEMERAL)
+        answer = await self._ask(session, CREATE, node)
+        return self._done(answer.zxid, answer) if answer.code == OK else self._read(False)
+
+    async def _release(self, session: Session, operation: Operation) -> Completion:
+        """Give a lock back that goes with this very session, which sees its own changes.
+
+        As long as it lives nobody else can have the node; that of an earlier session is left.
+        """
+        path = _path(operation)
+        answer = await self._ask(session, GET_DATA, node_to_watch(path))
+        if answer.code != OK or read_owner(answer.body) != session.number:
+            return self._read(False)
+        answer = await self._ask(session, DELETE, text(path), number(ANY_VERSION))
+        return self._done(True, answer) if answer.code == OK else self._read(False)
+
+    async def _step(self, session: Session, operation: Operation) -> Completion:
+        """Do it at a moment between whose look and whose transaction nothing was changed."""
+        rule = RULES[operation.f]
+        paths = {cell: f"/{cell.replace('/', ':')}" for cell in rule.cells(operation)}
+        while True:
+            await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
+            contents = await self._contents(session, [*paths.values()])
+            found = dict(zip(paths, contents, strict=True))
+            step = rule.step(operation, {cell: content for cell, (content, _) in found.items()})
+            if not step.changes and len(found) == 1:
+                return self._read(step.answer)
+            missing = [paths[cell] for cell, (_, version) in found.items() if version < 0]
+            for path in missing:
+                # A node with null is one that was never written.
+                await self._ask(session, CREATE, node_to_create(path, b"null"))
+                self._may_have_changed = False
+            if missing:
+                continue
+            parts = [
+                _part(path, found[cell][1], step.changes, cell) for cell, path in paths.items()
+            ]
+            answer = await self._ask(session, MULTI, *parts, last_part())
+            code = read_refusal(answer.body)
+            if code == OK and step.changes:
+                return self._done(step.answer, answer)
+            if code == OK:
+                return self._read(step.answer)
+            self._may_have_changed = False
+            if code not in _EXPECTED:
+                raise Refused("transaction-refused")
+
+
+def _path(operation: Operation) -> str:
+    return f"/{operation.key}"
+
+
+def _content_of(answer: Answer) -> tuple[Any, int]:
+    if answer.code == NO_NODE:
+        return None, ANY_VERSION
+    content, version = read_node(answer.body)
+    return msgspec.json.decode(content), version
+
+
+def _part(path: str, version: int, changes: Mapping[str, Any], cell: str) -> bytes:
+    """A change of a node that has this version, or only the demand that it has."""
+    if cell not in changes:
+        return part(CHECK, text(path), number(version))
+    content = data(msgspec.json.encode(changes[cell]))
+    return part(SET_DATA, text(path), content, number(version))

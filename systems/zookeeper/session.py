@@ -9,7 +9,7 @@ Source: ``zookeeper.jute`` and ``ZooDefs`` of Apache ZooKeeper 3.9.
 import asyncio
 import struct
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -21,15 +21,18 @@ GET_DATA: Final = 4
 SET_DATA: Final = 5
 GET_CHILDREN: Final = 8
 SYNC: Final = 9
+CHECK: Final = 13
+MULTI: Final = 14
 #: Requests that change something, and so go through the quorum.
-CHANGES: Final = frozenset({CREATE, DELETE, SET_DATA})
+CHANGES: Final = frozenset({CREATE, DELETE, SET_DATA, MULTI})
 
 OK: Final = 0
 NO_NODE: Final = -101
 BAD_VERSION: Final = -103
 NODE_EXISTS: Final = -110
 
-#: Flag of a node whose name gets the next number of its parent.
+#: Flags of a node: it goes with the session; its name gets the next number of its parent.
+EPHEMERAL: Final = 1
 SEQUENTIAL: Final = 2
 #: Version that fits every node.
 ANY_VERSION: Final = -1
@@ -41,8 +44,14 @@ _LENGTH: Final = struct.Struct(">i")
 _REQUEST: Final = struct.Struct(">ii")
 _ANSWER: Final = struct.Struct(">iqi")
 _CONNECT: Final = struct.Struct(">iqiqi")
+_CONNECTED: Final = struct.Struct(">iiq")
 _STAT: Final = struct.Struct(">qqqqiiiqiiq")
 _VERSION_IN_STAT: Final = 4
+_OWNER_IN_STAT: Final = 7
+_PART: Final = struct.Struct(">i?i")
+_LAST_PART: Final = _PART.pack(-1, True, -1)
+#: Type of a part of an answer, followed by the code of an error.
+_FAILED_PART: Final = -1
 #: All may do everything.
 _OPEN_ACL: Final = struct.pack(">ii", 1, 31) + b"\0\0\0\x05world\0\0\0\x06anyone"
 
@@ -64,7 +73,11 @@ class Answer(msgspec.Struct, frozen=True):
 class Session:
     """An open session; made by ``open_session``."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        #: The servers' own number of it.
+        self.number = number
         self._reader, self._writer = reader, writer
         self._sent = 0
         self._used_at = asyncio.get_running_loop().time()
@@ -80,8 +93,21 @@ class Session:
         Raises:
             OSError, EOFError: the connection is of no more use.
         """
-        self._sent += 1
-        _send(self._writer, _REQUEST.pack(self._sent, kind) + b"".join(fields))
+        (answer,) = await self.ask_all(kind, [b"".join(fields)])
+        return answer
+
+    async def ask_all(self, kind: int, requests: Sequence[bytes]) -> Sequence[Answer]:
+        """Send requests of one kind at once and return their answers; the server keeps the order.
+
+        Raises as ``ask``.
+        """
+        first = self._sent + 1
+        self._sent += len(requests)
+        for place, fields in enumerate(requests):
+            _send(self._writer, _REQUEST.pack(first + place, kind) + fields)
+        return [await self._answer(first + place) for place in range(len(requests))]
+
+    async def _answer(self, expected: int) -> Answer:
         while True:
             frame = await _receive(self._reader)
             if len(frame) < _ANSWER.size:
@@ -89,7 +115,7 @@ class Session:
             number, zxid, code = _ANSWER.unpack_from(frame)
             if number in _HEADERS_BEFORE_ANSWERS:
                 continue
-            if number != self._sent:
+            if number != expected:
                 raise EOFError
             self._used_at = asyncio.get_running_loop().time()
             return Answer(zxid, code, frame[_ANSWER.size :])
@@ -99,23 +125,27 @@ class Session:
         self._writer.close()
 
 
-async def open_session(there: Address) -> Session:
+async def open_session(there: Address, seen_zxid: int = 0) -> Session:
     """Return a fresh session, which is itself a transaction: a server without quorum gives none.
+
+    Nor does one that is behind ``seen_zxid``.
 
     Raises:
         OSError, EOFError: nobody listens, or the server does not serve.
     """
     reader, writer = await asyncio.open_connection(there.host, there.port)
     try:
-        _send(writer, _CONNECT.pack(0, 0, SESSION_TIMEOUT_MS, 0, 16) + bytes(16) + b"\0")
+        _send(writer, _CONNECT.pack(0, seen_zxid, SESSION_TIMEOUT_MS, 0, 16) + bytes(16) + b"\0")
         frame = await _receive(reader)
-        timeout_ms = _LENGTH.unpack_from(frame, _LENGTH.size)[0] if len(frame) >= 8 else 0
+        if len(frame) < _CONNECTED.size:
+            raise EOFError
+        _, timeout_ms, session_number = _CONNECTED.unpack_from(frame)
         if timeout_ms <= 0:
             raise EOFError
     except BaseException:
         writer.close()
         raise
-    return Session(reader, writer)
+    return Session(session_number, reader, writer)
 
 
 def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
@@ -152,12 +182,51 @@ def node_to_watch(path: str) -> bytes:
     return text(path) + b"\0"
 
 
+def part(kind: int, *fields: bytes) -> bytes:
+    """Return one request as a part of a ``MULTI``."""
+    return _PART.pack(kind, False, -1) + b"".join(fields)
+
+
+def last_part() -> bytes:
+    """Return the end of a ``MULTI``."""
+    return _LAST_PART
+
+
 def read_node(body: bytes) -> tuple[bytes, int]:
     """Content and version of a node; ValueError: the answer to a ``GET_DATA`` is none."""
+    content, stat = _node(body)
+    return content, stat[_VERSION_IN_STAT]
+
+
+def read_owner(body: bytes) -> int:
+    """Number of the session that a node goes with, 0 for none; ValueError as of ``read_node``."""
+    return _node(body)[1][_OWNER_IN_STAT]
+
+
+def _node(body: bytes) -> tuple[bytes, tuple[Any, ...]]:
     content, place = _field(body, 0)
     if len(body) < place + _STAT.size:
         raise ValueError
-    return content, _STAT.unpack_from(body, place)[_VERSION_IN_STAT]
+    return content, _STAT.unpack_from(body, place)
+
+
+def read_refusal(body: bytes) -> int:
+    """Code of the part for which a ``MULTI`` did nothing; ``OK``: it did all.
+
+    Parts before that one are answered with ``OK`` as the code of their errors. ValueError: the
+    answer is none.
+    """
+    place = 0
+    while len(body) >= place + _PART.size:
+        kind, is_last, _ = _PART.unpack_from(body, place)
+        if kind != _FAILED_PART or is_last:
+            return OK
+        place += _PART.size
+        (code,) = _LENGTH.unpack_from(body, place)
+        if code != OK:
+            return code
+        place += _LENGTH.size
+    raise ValueError
 
 
 def read_children(body: bytes) -> Sequence[str]:

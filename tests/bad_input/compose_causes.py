@@ -87,7 +87,7 @@ try-unknown-target | a fault at nobody | {_TRY} --nemesis kill:nobody
   there is no target 'nobody' in a cluster of n1, n2, n3. Use leader, follower, last-leader,
   laggard, random:K, halves, all or a node's name
 try-workload | a workload that the driver has not | {_TRY} --workload set
-  the system 'compose' does not serve the workload 'set'. Choose the workload register
+  the system 'compose' does not serve the workload 'set'. It serves: register
 compose-without-try | the system without its file | test --system compose
   no compose file is named. Use `splitbrain try FILE --port SERVICE:PORT --driver DRIVER`
 """,

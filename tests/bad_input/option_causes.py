@@ -293,8 +293,8 @@ allowed-unknown-checker | a system that allows what a checker finds that does no
   'queue-totals'?
 workload-of-another-system | a workload that the system does not serve
   $ test --system redis --workload topics
-  the system 'redis' does not serve the workload 'topics'. Choose the workload register or
-  set or queue
+  the system 'redis' does not serve the workload 'topics'. It serves: register, set, queue,
+  counter, bank, kv, multi-register, mutex, lease, unique-ids, sessions
 images-alone | a system that has nothing but images
   $ test --system zookeeper --runtime local --nemesis none
   zookeeper is in images, which the runtime local has not. Use --runtime docker

@@ -16,10 +16,9 @@ from tests.golden.load_story import OBSERVERS, VOTERS
 _SLOTS = 5
 _EACH = 50
 _IN_A_LINE = 10
-#: The choices of each workload.
+#: The choices of each workload that has any.
 _CHOICES: dict[str, tuple[dict[str, str], ...]] = {
     "register": ({"values": "small"}, {"values": "unique"}),
-    "set": ({},),
     "queue": ({"promise": "delivery"},),
     "topics": ({"brokers": "view"}, {"brokers": "change"}),
 }
@@ -74,7 +73,7 @@ def stream_lines(name: str) -> list[str]:
     """The first operations of a workload, of each of its choices and two seeds."""
     return [
         line
-        for options in _CHOICES[name]
+        for options in _CHOICES.get(name, ({},))
         for seed in (1, 2)
         for slots in (_SLOTS, 2 * len(VOTERS) + 1)
         for line in _stream(name, seed, slots, options)

@@ -33,14 +33,14 @@ def _request(operation: Operation) -> tuple[str, dict[str, Any]]:
     there = key(operation.key or "")
     match operation.f:
         case "read":
-            return "range", {"key": there}
+            return "kv/range", {"key": there}
         case "write":
-            return "put", {"key": there, "value": value(operation.value)}
+            return "kv/put", {"key": there, "value": value(operation.value)}
         case "cas":
             expected, new = map(value, operation.value)
             is_so = {"key": there, "target": "VALUE", "result": "EQUAL", "value": expected}
             put = {"request_put": {"key": there, "value": new}}
-            return "txn", {"compare": [is_so], "success": [put]}
+            return "kv/txn", {"compare": [is_so], "success": [put]}
         case other:
             raise Refused(f"no-{other}")
 

@@ -12,6 +12,8 @@ from tests.containers.real_runs import leftovers, run
 
 pytestmark = [pytest.mark.containers, pytest.mark.nightly, pytest.mark.timeout(600)]
 
+#: Workloads whose operations are transactions, or that are about sessions and leases.
+TRANSACTED = ("bank", "counter", "kv", "lease", "multi-register", "mutex", "sessions", "unique-ids")
 ETCD = ("--system", "etcd")
 
 
@@ -40,6 +42,14 @@ def test_a_member_that_is_cut_off_answers_serializable_reads_with_older_states(
     assert [result.checker for result in found.checkers if result.verdict.value == "invalid"] == [
         "linearizability:cas-register"
     ]
+
+
+@pytest.mark.parametrize("workload", TRANSACTED)
+def test_what_is_asked_at_one_moment_is_so_under_faults(workload: str, tmp_path: Path) -> None:
+    options = ("--workload", workload, "--nemesis", "kill,pause,partition", "--time-limit", "20")
+    code, found, output = run(tmp_path, *ETCD, *options)
+    assert code == 0, output
+    assert found.vacuous == ()
 
 
 @pytest.mark.parametrize("workload", ["register", "set", "queue"])

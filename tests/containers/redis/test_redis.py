@@ -110,3 +110,29 @@ def test_without_a_fault_a_queue_is_in_order_and_drained(tmp_path: Path) -> None
     events = map(json.loads, RunFolder(Path(found.run_folder)).history.read_text().splitlines())
     final = [event for event in events if event.get("final") and event["type"] == "ok"]
     assert any(event["value"] is not None for event in final)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "workload",
+    ["bank", "counter", "kv", "lease", "multi-register", "mutex", "sessions", "unique-ids"],
+)
+def test_commands_and_scripts_take_effect_at_one_moment(workload: str, tmp_path: Path) -> None:
+    options = ("--workload", workload, "--nemesis", "none", "--time-limit", "10")
+    code, found, output = run(tmp_path, "--system", "redis", *options)
+    assert code == 0, output
+    assert found.vacuous == ()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("workload", "judge"),
+    [("counter", "counter-bounds"), ("unique-ids", "unique-ids"), ("sessions", "sessions")],
+)
+def test_an_isolated_primary_breaks_what_it_promised(
+    workload: str, judge: str, tmp_path: Path
+) -> None:
+    options = ("--workload", workload, "--nemesis", "isolate-leader-8s", "--time-limit", "15")
+    code, found, output = run(tmp_path, "--system", "redis", *options)
+    assert code == 1, output
+    assert judge in {each.checker for each in found.checkers if each.verdict.value == "invalid"}

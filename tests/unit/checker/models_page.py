@@ -57,6 +57,7 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
 | `read` | null | the value, null for none; of a set a list; of a bank `{account: balance}` |
 | `write`, `put`, `append`, `add`, `remove` | the value or element | the same, or nothing |
 | `write` of `fenced-register` | `[token, value]` | `[token, value, accepted]` |
+| the same, judged by `fencing` | or `[null, value]`: the client knows the token | the same |
 | `cas` | `[expected, new]` | `[expected, new, succeeded]` |
 | `get`, `contains` | null; the element | the text; true or false |
 | `txn` | a list of `["r", name, null]` and `["w", name, value]` | the same, reads filled in |

@@ -23,6 +23,8 @@ class FakeGateway:
         self.revision = 1
         #: Key to value, revision of its creation.
         self.keys: dict[str, tuple[str, int]] = {}
+        #: Revision of the last change of a key that was changed since its creation.
+        self.modified: dict[str, int] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self._writers: list[asyncio.StreamWriter] = []
         self.before: Interruption = lambda name: None
@@ -67,7 +69,12 @@ class FakeGateway:
 
     def _range(self, request: dict[str, Any]) -> dict[str, Any]:
         found = [
-            {"key": key, "value": value, "create_revision": str(created)}
+            {
+                "key": key,
+                "value": value,
+                "create_revision": str(created),
+                "mod_revision": str(self.modified.get(key, created)),
+            }
             for key, (value, created) in self._within(request)
         ]
         found.sort(key=lambda each: int(each["create_revision"]))
@@ -77,24 +84,35 @@ class FakeGateway:
         self.revision += 1
         created = self.keys.get(request["key"], ("", self.revision))[1]
         self.keys[request["key"]] = (request["value"], created)
+        self.modified[request["key"]] = self.revision
         return {}
 
+    def _grant(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"ID": "77", "TTL": request["TTL"]}
+
     def _txn(self, request: dict[str, Any]) -> dict[str, Any]:
-        if not all(map(self._holds, request.get("compare", ()))):
-            return {}
-        for act in request["success"]:
+        succeeded = all(map(self._holds, request.get("compare", ())))
+        responses: list[dict[str, Any]] = []
+        for act in request.get("success" if succeeded else "failure", ()):
             if "request_put" in act:
                 self._put(act["request_put"])
+            elif "request_range" in act:
+                responses.append({"response_range": self._range(act["request_range"])})
             else:
                 self.revision += 1
                 del self.keys[act["request_delete_range"]["key"]]
-        return {"succeeded": True}
+                self.modified.pop(act["request_delete_range"]["key"], None)
+        return {**({"succeeded": True} if succeeded else {}), "responses": responses}
 
     def _holds(self, compare: dict[str, Any]) -> bool:
         # A key that is not there has no value and was created at 0.
         there = [each for _, each in self._within(compare)] or [("", 0)]
         if compare["target"] == "VALUE":
             return all(value == compare["value"] for value, _ in there)
+        if compare["target"] == "MOD":
+            key = compare["key"]
+            created = self.keys.get(key, ("", 0))[1]
+            return self.modified.get(key, created) == int(compare["mod_revision"])
         wanted = int(compare["create_revision"])
         is_equal = compare["result"] == "EQUAL"
         return all(created == wanted if is_equal else created > wanted for _, created in there)

@@ -10,7 +10,9 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.etcd.client import COMPARED, EtcdClient, Manner
 from splitbrain.systems.etcd.gateway import REFUSALS, below, key, value
+from splitbrain.systems.workload_client import client_for
 from tests.unit.systems.etcd.fake_gateway import FakeGateway, Hang
+from tests.unit.systems.workload_operations import CONVERSATIONS, LEASED
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 READ = Operation("read", "k", None)
@@ -27,7 +29,7 @@ def performed(
 ) -> list[Completion]:
     async def perform() -> list[Completion]:
         async with gateway.listening() as there:
-            client = EtcdClient({N1: there}, Manner(**manner))
+            client = client_for(manner.get("workload"), EtcdClient({N1: there}, Manner(**manner)))
             found = [await client.invoke(operation, timeout_s) for operation in operations]
             await client.close()
             return found
@@ -218,3 +220,133 @@ def test_nothing_is_sent_to_a_member_that_takes_no_connection() -> None:
     client = EtcdClient({N1: Address("127.0.0.1", 1)}, Manner())
     found = asyncio.run(client.invoke(WRITE, 5.0))
     assert (found.type, found.error) == ("fail", "no-connection")
+
+
+@pytest.mark.parametrize("workload", CONVERSATIONS)
+@pytest.mark.parametrize("compares", [False, True])
+def test_a_workload_is_served(workload: str, compares: bool) -> None:
+    gateway = FakeGateway()
+    gateway.keys = {key(f"{COMPARED}/1"): (value(1), 1)}
+    asked, answers = zip(*CONVERSATIONS[workload], strict=True)
+    found = performed(gateway, *asked, workload=workload, compares=compares)
+    assert values(found) == [*answers]
+
+
+def test_ids_are_revisions() -> None:
+    assert values(performed(FakeGateway(), *[Operation("generate", "k", None)] * 2)) == [2, 3]
+
+
+def test_a_lease_guards_by_its_token() -> None:
+    gateway = FakeGateway()
+    found = performed(gateway, *LEASED, workload="lease")
+    token, newer = (found[place].value for place in (1, 5))
+    assert newer > token
+    assert [(each.value, each.error) for each in found] == [
+        (None, "not-held"),
+        (token, None),
+        (False, None),
+        ([token, 7, True], None),
+        (True, None),
+        (newer, None),
+        ([newer, 8, True], None),
+        (8, None),
+    ]
+    # The key goes with its lease.
+    (put,) = [
+        act
+        for name, request in gateway.asked
+        if name == "txn"
+        for act in request["success"]
+        if act.get("request_put", {}).get("lease")
+    ][:1]
+    assert put["request_put"]["lease"] == "77"
+
+
+def test_an_outdated_token_is_refused_and_gives_nothing_back() -> None:
+    gateway = FakeGateway()
+
+    def run_out(call: str) -> None:
+        if len(gateway.asked) == 3:
+            # The lease runs out, another client gets it and writes with its token.
+            gateway.keys[key("k")] = (value(None), 90)
+            gateway.keys[key("k/guarded")] = (value([90, 1]), 91)
+
+    gateway.after = run_out
+    acquire, write, release = LEASED[1], LEASED[3], LEASED[4]
+    first, second, third = values(performed(gateway, acquire, write, release, workload="lease"))
+    assert (second, third) == ([first, 7, False], False)
+
+
+ADDING = Operation("add-and-get", "k", 2)
+
+
+def test_a_step_between_whose_look_and_change_another_came_begins_again() -> None:
+    gateway = FakeGateway()
+    gateway.keys = {key("k"): (value(1), 1)}
+
+    def add_ten(call: str) -> None:
+        if len(gateway.asked) == 1:
+            gateway._put({"key": key("k"), "value": value(11)})
+
+    gateway.after = add_ten
+    assert values(performed(gateway, ADDING)) == [13]
+
+
+def test_a_step_that_began_again_and_then_found_nothing_to_do_did_not_happen() -> None:
+    gateway = FakeGateway()
+    gateway.keys = {key("k"): (value(None), 1)}
+
+    def acquire(call: str) -> None:
+        if len(gateway.asked) == 1:
+            gateway._put({"key": key("k"), "value": value(9)})
+
+    gateway.after = acquire
+    (found,) = performed(gateway, Operation("acquire", "k", 1), workload="mutex")
+    assert (found.type, found.value, found.position) == ("ok", False, None)
+    assert len(gateway.asked) == 2
+
+
+@pytest.mark.parametrize(("hangs_at", "type_"), [(1, "fail"), (2, "info"), (3, "info")])
+def test_a_step_is_unknown_as_soon_as_one_of_its_changes_is(hangs_at: int, type_: str) -> None:
+    gateway = FakeGateway()
+    gateway.keys = {key("k"): (value(1), 1)}
+
+    def interfere(call: str) -> None:
+        if len(gateway.asked) == hangs_at:
+            raise Hang
+        if len(gateway.asked) == 1:
+            gateway._put({"key": key("k"), "value": value(11)})
+
+    gateway.after = interfere
+    (found,) = performed(gateway, ADDING)
+    assert (found.type, found.error) == (type_, "connection-lost")
+
+
+def test_a_lease_that_was_not_granted_leaves_the_lock_alone() -> None:
+    gateway = FakeGateway()
+
+    def hang(call: str) -> None:
+        if call == "grant":
+            raise Hang
+
+    gateway.after = hang
+    (found,) = performed(gateway, LEASED[1], workload="lease")
+    assert (found.type, found.error) == ("fail", "connection-lost")
+
+
+@pytest.mark.parametrize("is_serializable", [False, True])
+def test_a_bank_is_read_as_the_setting_says_and_never_changed_by_an_old_copy(
+    is_serializable: bool,
+) -> None:
+    gateway = FakeGateway()
+    asked = [operation for operation, _ in CONVERSATIONS["bank"][:2]]
+    performed(gateway, *asked, workload="bank", is_serializable=is_serializable)
+    how = [
+        {
+            act["request_range"].get("serializable", False)
+            for act in request["success"]
+            if "request_range" in act
+        }
+        for _, request in gateway.asked
+    ]
+    assert how == [{is_serializable}, {False}, set()]

@@ -214,7 +214,7 @@ def test_without_any_sentinel_nothing_is_sent() -> None:
 
 
 def test_an_unknown_operation_does_not_happen() -> None:
-    (completion,) = pinned_to(primary, Operation("transfer", "q", None))
+    (completion,) = pinned_to(primary, Operation("describe", "q", None))
     assert told(completion) == ("fail", "unknown-operation", None)
 
 

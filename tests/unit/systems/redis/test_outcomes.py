@@ -2,9 +2,10 @@
 
 import pytest
 
+from splitbrain.contracts.bank import ACCOUNTS, BALANCE
 from splitbrain.contracts.operations import Operation
 from splitbrain.systems.redis import outcomes
-from splitbrain.systems.redis.commands import commands, result
+from splitbrain.systems.redis.commands import commands
 from splitbrain.systems.redis.outcomes import REFUSALS, answered
 from splitbrain.systems.redis.resp import ErrorReply, Reply
 
@@ -14,6 +15,13 @@ CAS = Operation("cas", "k", [1, 2])
 ADD = Operation("add", "s", 7)
 ENQUEUE = Operation("enqueue", "q", 7)
 DEQUEUE = Operation("dequeue", "q", None)
+GET = Operation("get", "k", None)
+BANK = Operation("read-bank", "b", None)
+BALANCES = {**dict.fromkeys(ACCOUNTS, BALANCE), "0": 5, "3": 35}
+TRANSFER = Operation("transfer", "b", ["0", "3", 15])
+TXN = Operation("txn", "g", [["r", "x", None], ["w", "y", 4]])
+RELEASE = Operation("release", "m", 3)
+LEASE = Operation("acquire-lease", "l", None)
 CHANGES = (WRITE, CAS, ADD, ENQUEUE, DEQUEUE)
 PRIMARY: Reply = [b"master", 42, []]
 REPLICA: Reply = [b"slave", b"n1", 6379, b"connected", 42]
@@ -55,6 +63,26 @@ OUTCOMES: list[tuple[Operation, tuple[Reply, ...], list[object]]] = [
     *((ADD, (count,), ["ok", 7, None]) for count in (0, 1)),
     (ENQUEUE, (3,), ["ok", 7, None]),
     *((DEQUEUE, (reply,), ["ok", value, None]) for reply, value in ((b"7", 7), (None, None))),
+    # Sums and texts are Redis' own, and null stands for what was never written.
+    (Operation("add-and-get", "c", 3), (7,), ["ok", 7, None]),
+    (Operation("generate", "ids", None), (7,), ["ok", 7, None]),
+    (GET, transaction(PRIMARY, b"(1)(2)"), ["ok", "(1)(2)", None]),
+    (GET, transaction(PRIMARY, None), ["ok", None, None]),
+    (Operation("append", "k", "(3)"), (9,), ["ok", "(3)", None]),
+    (Operation("put", "k", "(3)"), ("OK",), ["ok", "(3)", None]),
+    (BANK, transaction(PRIMARY, [b"5", None, None, b"35", None]), ["ok", BALANCES, None]),
+    (BANK, transaction(PRIMARY, [b"5"]), ["fail", None, "unexpected-answer"]),
+    (TRANSFER, (1,), ["ok", ["0", "3", 15, True], None]),
+    (TRANSFER, (0,), ["ok", ["0", "3", 15, False], None]),
+    (TXN, ([None, b"4"],), ["ok", [["r", "x", None], ["w", "y", 4]], None]),
+    (TXN, ([b"4"],), ["info", None, "unexpected-answer"]),
+    # A lock tells whether it was free, or by its token.
+    (Operation("acquire", "m", 3), ("OK",), ["ok", True, None]),
+    (Operation("acquire", "m", 3), (None,), ["ok", False, None]),
+    *((RELEASE, (reply,), ["ok", value, None]) for reply, value in ((1, True), (0, False))),
+    *((LEASE, (reply,), ["ok", value, None]) for reply, value in ((12, 12), (0, False))),
+    (Operation("write-guarded", "l", [12, 3]), (0,), ["ok", [12, 3, False], None]),
+    (Operation("read-guarded", "l", None), transaction(PRIMARY, b"3"), ["ok", 3, None]),
     # A refused compare-and-set is an observation.
     (CAS, (1,), ["ok", [1, 2, True], None]),
     (CAS, (0,), ["ok", [1, 2, False], None]),
@@ -98,10 +126,16 @@ def test_a_read_and_the_claim_to_be_primary_are_one_transaction() -> None:
     assert words == ["MULTI", "ROLE", "EVAL", "EXEC"]
 
 
-def test_a_compare_and_set_may_write_so_that_replicas_refuse_it() -> None:
-    ((_, script, *_),) = commands(CAS)
+@pytest.mark.parametrize("changing", [CAS, TRANSFER, TXN, RELEASE, LEASE], ids=lambda of: of.f)
+def test_a_script_that_may_write_says_so_that_replicas_refuse_it(changing: Operation) -> None:
+    ((_, script, *_),) = commands(changing)
     assert str(script).splitlines()[0] == "#!lua"
-    assert result(CAS, (1,)) == [1, 2, True]
+
+
+@pytest.mark.parametrize("reading", [READ, GET, BANK], ids=lambda of: of.f)
+def test_nothing_but_the_primarys_word_is_a_read(reading: Operation) -> None:
+    assert [command[0] for command in commands(reading)][:2] == ["MULTI", "ROLE"]
+    assert outcome_of(reading, *transaction(REPLICA, None)) == ["fail", None, "not-primary"]
 
 
 # --- mutants ---------------------------------------------------------------------------------

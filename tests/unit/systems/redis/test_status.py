@@ -104,6 +104,13 @@ def test_a_replica_whose_data_may_be_anothers_tells_none(change: dict[str, objec
     assert digest_of([replica, "ab", replica]) is None
 
 
+def test_a_primary_whose_offset_stands_still_whatever_is_written_tells_none() -> None:
+    alone = info(PRIMARY | {"master_repl_offset": 0, "repl_backlog_active": 0})
+    assert digest_of([alone, "ab", alone]) is None
+    followed = info(PRIMARY | {"repl_backlog_active": 1})
+    assert digest_of([followed, "ab", followed]) == MemberDigest(42, "ab", "r1")
+
+
 def test_a_server_that_refuses_or_does_not_answer_tells_none() -> None:
     primary = info(PRIMARY)
     assert digest_of([primary, ErrorReply("ERR DEBUG command not allowed"), primary]) is None

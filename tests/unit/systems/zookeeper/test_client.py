@@ -8,6 +8,7 @@ import pytest
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.workload_client import client_for
 from splitbrain.systems.zookeeper import client as client_module
 from splitbrain.systems.zookeeper.client import REFUSALS, ZooKeeperClient
 from splitbrain.systems.zookeeper.session import (
@@ -16,9 +17,11 @@ from splitbrain.systems.zookeeper.session import (
     DELETE,
     GET_CHILDREN,
     GET_DATA,
+    MULTI,
     SET_DATA,
     SYNC,
 )
+from tests.unit.systems.workload_operations import CONVERSATIONS, LEASED
 from tests.unit.systems.zookeeper.fake_server import EPOCH, FakeServer, Hang
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -40,7 +43,7 @@ def performed(
 ) -> list[Completion]:
     async def perform() -> list[Completion]:
         async with server.listening() as there:
-            client = ZooKeeperClient({N1: there}, workload, reads)
+            client = client_for(workload, ZooKeeperClient({N1: there}, workload, reads))
             found = [await client.invoke(operation, timeout_s) for operation in operations]
             await client.close()
             return found
@@ -237,3 +240,117 @@ def test_a_following_client_goes_on_to_a_node_that_serves(monkeypatch: pytest.Mo
 def test_a_pinned_client_keeps_to_its_node() -> None:
     found = nodes_of(lambda one, two: {N1: one}, first_serves=False)
     assert (found.type, found.error) == ("fail", "no-session")
+
+
+@pytest.mark.parametrize("workload", CONVERSATIONS)
+@pytest.mark.parametrize("reads", ["sync", "quorum", "local"])
+def test_a_workload_is_served(workload: str, reads: str) -> None:
+    asked, answers = zip(*CONVERSATIONS[workload], strict=True)
+    found = performed(FakeServer(), *asked, workload=workload, reads=reads)
+    assert values(found) == [*answers]
+
+
+def test_ids_are_transactions() -> None:
+    first, second = values(performed(FakeServer(), *[Operation("generate", "k", None)] * 2))
+    assert [first, second] == [(EPOCH << 32) + number for number in (1, 2)]
+
+
+def test_a_lease_guards_by_its_token() -> None:
+    found = performed(FakeServer(), *LEASED, workload="lease")
+    token, newer = (found[place].value for place in (1, 5))
+    assert newer > token
+    assert [(each.value, each.error) for each in found] == [
+        (None, "not-held"),
+        (token, None),
+        (False, None),
+        ([token, 7, True], None),
+        (True, None),
+        (newer, None),
+        ([newer, 8, True], None),
+        (8, None),
+    ]
+
+
+def test_a_lock_of_another_session_is_not_given_back() -> None:
+    server = FakeServer()
+
+    def pass_on(kind: int, path: str) -> None:
+        server.owners["/k"] = 99
+
+    server.after = pass_on
+    acquired, released = values(performed(server, LEASED[1], LEASED[4], workload="lease"))
+    assert (acquired, released) == ((EPOCH << 32) + 1, False)
+    assert DELETE not in {kind for kind, _ in server.asked}
+
+
+def test_an_outdated_token_is_refused() -> None:
+    server = FakeServer()
+    server.tree["/k:guarded"] = (b"[99000000000, 1]", 0)
+    acquired, written = values(performed(server, LEASED[1], LEASED[3], workload="lease"))
+    assert written == [acquired, 7, False]
+
+
+ADDING = Operation("add-and-get", "k", 2)
+
+
+def counted() -> FakeServer:
+    """A counter at 1; another client adds ten after the first look."""
+    server = FakeServer()
+    server.tree["/k"] = (b"1", 0)
+    return server
+
+
+def test_a_step_between_whose_look_and_change_another_came_begins_again() -> None:
+    server = counted()
+
+    def add_ten(kind: int, path: str) -> None:
+        if server.asked.count((GET_DATA, "/k")) == 1 and kind == GET_DATA:
+            server.tree["/k"] = (b"11", 1)
+
+    server.after = add_ten
+    assert values(performed(server, ADDING, reads="sync")) == [13]
+
+
+@pytest.mark.parametrize(("hangs_at", "type_"), [(1, "info"), (2, "info")])
+def test_a_step_is_unknown_as_soon_as_one_of_its_changes_is(hangs_at: int, type_: str) -> None:
+    server = counted()
+
+    def interfere(kind: int, path: str) -> None:
+        if kind == MULTI and server.asked.count((MULTI, "/")) == hangs_at:
+            raise Hang
+        if kind == GET_DATA and server.asked.count((GET_DATA, "/k")) == 1:
+            server.tree["/k"] = (b"11", 1)
+
+    server.after = interfere
+    (found,) = performed(server, ADDING)
+    assert (found.type, found.error) == (type_, "connection-lost")
+
+
+def test_a_step_whose_second_look_failed_certainly_did_not_happen() -> None:
+    server = counted()
+
+    def interfere(kind: int, path: str) -> None:
+        if kind == GET_DATA and server.asked.count((GET_DATA, "/k")) == 1:
+            server.tree["/k"] = (b"11", 1)
+        elif kind == GET_DATA:
+            raise Hang
+
+    server.after = interfere
+    (found,) = performed(server, ADDING)
+    assert (found.type, found.error) == ("fail", "connection-lost")
+
+
+def test_a_server_that_is_behind_the_client_gives_no_session() -> None:
+    server = FakeServer()
+    client = ZooKeeperClient({}, None, "local")
+
+    async def perform() -> list[Completion]:
+        async with server.listening() as there:
+            client._nodes = {N1: there}
+            written = await client.invoke(WRITE, 5.0)
+            await client.close()
+            server.zxid -= 1
+            return [written, await client.invoke(READ, 5.0)]
+
+    written, read = asyncio.run(perform())
+    assert (written.type, read.type, read.error) == ("ok", "fail", "no-session")
