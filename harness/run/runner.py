@@ -40,8 +40,10 @@ class RunOutcome(msgspec.Struct, frozen=True):
     hurried: bool = False
 
 
-#: Before the end of the load; a session that gives way to all has started by then.
-_PREPARED_S: Final = 15.0
+#: Before the end of the load; a session that gives way to all has started by then, and rehearsed.
+_PREPARED_S: Final = 30.0
+#: Length of a load that is over before a session is of use.
+_SHORT_S: Final = 15.0
 
 
 class Analyst(Protocol):
@@ -156,8 +158,9 @@ class _Run:
             phase = self._load_phase()
             self.loaded = True
             lasts_s = self._test.experiment.time_limit_s
-            if self._analyst is not None and lasts_s > _PREPARED_S:
-                self._analyst.prepare(self._stage.folder.root, lasts_s - _PREPARED_S)
+            if self._analyst is not None and lasts_s > _SHORT_S:
+                in_s = max(0.0, lasts_s - _PREPARED_S)
+                self._analyst.prepare(self._stage.folder.root, in_s)
             phase.run()
             self._stage.settle(phase.read_finally)
             if self._analyst is not None and not self.stop.is_set():
