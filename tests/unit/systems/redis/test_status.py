@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
 import pytest
@@ -73,7 +73,7 @@ PRIMARY = {"loading": 0, "role": "master", "master_replid": "r1", "master_repl_o
 REPLICA = PRIMARY | {"role": "slave", "master_link_status": "up", "slave_repl_offset": 40}
 
 
-def info(fields: dict[str, object]) -> bytes:
+def info(fields: Mapping[str, object]) -> bytes:
     return "".join(f"{name}:{value}\r\n" for name, value in fields.items()).encode()
 
 
