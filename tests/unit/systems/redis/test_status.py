@@ -105,9 +105,11 @@ def test_a_replica_whose_data_may_be_anothers_tells_none(change: dict[str, objec
 
 
 def test_a_primary_whose_offset_stands_still_whatever_is_written_tells_none() -> None:
-    alone = info(PRIMARY | {"master_repl_offset": 0, "repl_backlog_active": 0})
+    change: dict[str, object] = {"repl_backlog_active": 0}
+    alone = info(PRIMARY | change)
     assert digest_of([alone, "ab", alone]) is None
-    followed = info(PRIMARY | {"repl_backlog_active": 1})
+    change["repl_backlog_active"] = 1
+    followed = info(PRIMARY | change)
     assert digest_of([followed, "ab", followed]) == MemberDigest(42, "ab", "r1")
 
 
