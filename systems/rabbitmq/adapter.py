@@ -113,11 +113,8 @@ class RabbitSystem(ServerSystem):
             "RABBITMQ_MNESIA_BASE": f"{data}/mnesia",
             "RABBITMQ_LOGS": "-",
             "RABBITMQ_DIST_PORT": str(server.placement.ports[PEER_PORT]),
-            # One scheduler, which sleeps where there is nothing to do. Erlang 25 parts nodes that
-            # see each other in part, while autoheal starts them again: one then waits for ever.
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
-                "+S 1:1 +sbwt none -kernel prevent_overlapping_partitions false"
-            ),
+            # One scheduler, which sleeps where there is nothing to do.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none",
         }
 
     def _configuration(self, server: Server, others: Sequence[Server]) -> str:
