@@ -1,0 +1,146 @@
+"""A server of NATS with one stream in memory, which can be told to misbehave."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from splitbrain.contracts.runtime import Address
+
+_EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+#: An answer: its head, empty or with a line of a status, and its body.
+Answer = tuple[str, bytes]
+
+
+class Hang(Exception):
+    """Raised by an interruption: close the connection instead of answering."""
+
+
+def status(number: int, **headers: int) -> Answer:
+    lines = [f"NATS/1.0 {number} Words", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]), b""
+
+
+def error(number: int) -> Answer:
+    return "", json.dumps({"error": {"code": 400, "err_code": number}}).encode()
+
+
+class FakeServer:
+    def __init__(self) -> None:
+        #: Subject, body, of the messages that are there, by their sequences.
+        self.messages: dict[int, tuple[str, bytes]] = {}
+        self.asked: list[tuple[str, bytes]] = []
+        self.connected = 0
+        #: Called with the subject of each request before it is done; an answer stops it.
+        self.before: Callable[[str], Answer | None] = lambda subject: None
+        #: Called once a request is done, before it is answered.
+        self.after: Callable[[str], None] = lambda subject: None
+        #: Sent before each answer.
+        self.noise = b""
+        self.batch = 3
+        self._last = 0
+        self._writers: list[asyncio.StreamWriter] = []
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncGenerator[Address]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        try:
+            yield Address("127.0.0.1", server.sockets[0].getsockname()[1])
+        finally:
+            server.close()
+            for writer in self._writers:
+                writer.close()
+                with suppress(OSError):
+                    await writer.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        self.connected += 1
+        told = {"server_id": "S", "client_id": self.connected}
+        writer.write(f"INFO {json.dumps(told)}\r\n".encode())
+        try:
+            while True:
+                words = (await reader.readuntil(b"\r\n")).decode().split()
+                if words[0] == "PING":
+                    writer.write(b"PONG\r\n")
+                elif words[0] in ("PUB", "HPUB"):
+                    heads = int(words[3]) if words[0] == "HPUB" else 0
+                    content = (await reader.readexactly(int(words[-1]) + 2))[:-2]
+                    for answer in self._answers(words[1], content[:heads], content[heads:]):
+                        writer.write(self.noise + _framed(words[2], *answer))
+        except (EOFError, Hang):
+            writer.close()
+
+    def _answers(self, subject: str, head: bytes, body: bytes) -> list[Answer]:
+        self.asked.append((subject, body))
+        refusal = self.before(subject)
+        if refusal is not None:
+            return [refusal]
+        request: dict[str, Any] = json.loads(body) if subject.startswith("$JS.") else {}
+        if subject.startswith("$JS.API.DIRECT.GET."):
+            answers = self._direct(request)
+        elif subject.startswith("$JS.API.STREAM.MSG.GET."):
+            answers = [self._last_by_leader(request["last_by_subj"])]
+        elif subject.startswith("$JS.API.STREAM.INFO."):
+            count = len(self._of(request["subjects_filter"]))
+            subjects = {request["subjects_filter"]: count} if count else None
+            answers = [_told({"state": {"subjects": subjects}})]
+        elif subject.startswith("$JS."):
+            answers = [_told({"config": request})]
+        else:
+            answers = [self._publish(subject, head.decode(), body)]
+        self.after(subject)
+        return answers
+
+    def store(self, subject: str, body: bytes) -> None:
+        self._last += 1
+        if subject.startswith("$KV."):
+            self.messages = {n: each for n, each in self.messages.items() if each[0] != subject}
+        self.messages[self._last] = (subject, body)
+
+    def _publish(self, subject: str, head: str, body: bytes) -> Answer:
+        wanted = dict(line.split(": ") for line in head.split("\r\n")[1:] if line)
+        if _EXPECTED in wanted:
+            found = self._of(wanted.get(f"{_EXPECTED}-Subject", subject))
+            if int(wanted[_EXPECTED]) != (found[-1] if found else 0):
+                return error(10071)
+        self.store(subject, body)
+        return _told({"stream": "S", "seq": self._last})
+
+    def _last_by_leader(self, subject: str) -> Answer:
+        found = self._of(subject)
+        if not found:
+            return error(10037)
+        data = base64.b64encode(self.messages[found[-1]][1]).decode()
+        # Without data where there is none.
+        content = {"data": data} if data else {}
+        return _told({"message": {"subject": subject, "seq": found[-1], **content}})
+
+    def _direct(self, request: dict[str, Any]) -> list[Answer]:
+        if "last_by_subj" in request:
+            found = self._of(request["last_by_subj"])[-1:]
+        else:
+            found = [n for n in self._of(request["next_by_subj"]) if n >= request["seq"]]
+        if not found:
+            return [status(404)]
+        handed = found[: self.batch]
+        answers = [(f"NATS/1.0\r\nNats-Sequence: {n}\r\n\r\n", self.messages[n][1]) for n in handed]
+        if "batch" in request:
+            pending = {"Nats-Num-Pending": len(found) - len(handed)}
+            answers.append(status(204, **pending))
+        return answers
+
+    def _of(self, subject: str) -> list[int]:
+        return [n for n, (name, _) in self.messages.items() if name == subject]
+
+
+def _told(content: dict[str, Any]) -> Answer:
+    return "", json.dumps(content).encode()
+
+
+def _framed(inbox: str, head: str, body: bytes) -> bytes:
+    total = len(head) + len(body)
+    sizes = f"HMSG {inbox} 1 {len(head)} {total}" if head else f"MSG {inbox} 1 {total}"
+    return f"{sizes}\r\n{head}".encode() + body + b"\r\n"
