@@ -32,7 +32,8 @@ from splitbrain.systems.nats.status import (
     ask_figures,
     ask_state,
     ask_view,
-    make_stream,
+    problem_with_consumers,
+    problem_with_stream,
 )
 from splitbrain.systems.nats.streams import configuration, stream_of
 from splitbrain.systems.questions import (
@@ -62,7 +63,6 @@ class NatsSystem(ServerSystem):
     ports: Mapping[str, int] = {CLIENT_PORT: 4222, PEER_PORT: 6222, MONITOR_PORT: 8222}
     #: A member that is cut off goes on answering such reads from its own copy.
     canary = Canary(nemesis="partition:follower", settings={"reads": DIRECT})
-    declares_digests = True
     #: A stream has at most five replicas, and one server alone has no groups to be asked about.
     node_counts = range(2, 6)
     #: Final reads of sets are answered by the asked member where it is current.
@@ -75,6 +75,11 @@ class NatsSystem(ServerSystem):
         LogPattern(r"\[FTL\]", "The server gave up."),
         LogPattern(r"^(?:panic|fatal error): ", "The server's program crashed."),
     )
+
+    @property
+    def declares_digests(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Members drop acknowledged elements of queues each in its own time."""
+        return self._workload != "queue"
 
     @property
     def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -90,13 +95,17 @@ class NatsSystem(ServerSystem):
         )
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Registers and sets."""
-        return ("register", "set")
+        """Registers, sets and queues."""
+        return ("register", "set", "queue")
 
     def allowed(self) -> Sequence[AllowedAnomaly]:
-        """Return what direct gets lead to, by which sets are read."""
-        why = "direct gets are served by any member, and promise nobody to read its own writes"
-        return (AllowedAnomaly("set-full", "stale", why),)
+        """Return what direct gets and acknowledgements that are lost lead to."""
+        old = "direct gets are served by any member, and promise nobody to read its own writes"
+        twice = "delivers at least once, where consumers acknowledge"
+        return (
+            AllowedAnomaly("set-full", "stale", old),
+            AllowedAnomaly("queue-totals", "duplicated", twice),
+        )
 
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
@@ -185,6 +194,10 @@ class NatsSystem(ServerSystem):
         if len({text.partition(" ")[2] for text in places.values()}) != 1:
             told = "; ".join(places.values())
             raise not_yet(self.name, action, f"the servers are not in step: {told}")
+        if self._workload == "queue":
+            there = runtime.endpoint(runtime.nodes()[0], CLIENT_PORT)
+            if problem := problem_with_consumers(there, stream, STATUS_TIMEOUT_S):
+                raise not_yet(self.name, action, f"consumers are not through: {problem}")
 
     def metrics(
         self, runtime: Endpoints, node: NodeName, timeout_s: float
@@ -222,7 +235,7 @@ class NatsSystem(ServerSystem):
                 raise not_yet(self.name, action, f"{node} sees {found}")
         wanted = configuration(self._workload, len(nodes))
         there = runtime.endpoint(nodes[0], CLIENT_PORT)
-        if problem := make_stream(there, wanted, STATUS_TIMEOUT_S):
+        if problem := problem_with_stream(there, wanted, STATUS_TIMEOUT_S):
             raise not_yet(self.name, action, f"the stream was not made: {problem}")
 
     def _asking(

@@ -1,4 +1,4 @@
-"""A workload's client of NATS: registers are keys of a bucket, sets are subjects of a stream.
+"""A workload's client of NATS: registers are keys of a bucket, sets and queues subjects.
 
 A client that is pinned knows its node alone; one that follows goes on to the next node when its
 own fails it. It repeats a request only after an answer that says that nothing was done. Must never
@@ -19,15 +19,18 @@ from splitbrain.contracts.runtime import Address
 from splitbrain.systems.nats.jetstream import (
     CONFLICT,
     Stored,
+    acknowledge,
     all_by_any,
     count_by_leader,
     if_last_is,
     last_by_any,
     last_by_leader,
+    make_consumer,
+    next_of,
     publish,
 )
 from splitbrain.systems.nats.protocol import NatsConnection, connect
-from splitbrain.systems.nats.streams import fence_of, stream_of, subject_of
+from splitbrain.systems.nats.streams import consumer, fence_of, stream_of, subject_of
 from splitbrain.systems.servers import Refused, Unclear
 
 #: How a register is read.
@@ -45,6 +48,8 @@ class NatsClient:
         self._workload = workload
         self._reads = reads
         self._connection: NatsConnection | None = None
+        #: Queues whose consumer is there, as far as this connection knows.
+        self._consumed: set[str] = set()
         self._may_have_changed = False
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
@@ -74,6 +79,7 @@ class NatsClient:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+        self._consumed.clear()
 
     @property
     def _node(self) -> NodeName:
@@ -99,11 +105,13 @@ class NatsClient:
                 return self._found(await self._elements(connection, key, final=operation.final))
             case "read":
                 return self._found(_value(await self._look(connection, key)))
-            case "write" | "add":
+            case "write" | "add" | "enqueue":
                 sequence = await self._publish(connection, key, operation.value)
                 return self._done(operation.value, sequence)
             case "cas":
                 return await self._compare_and_set(connection, key, *operation.value)
+            case "dequeue":
+                return self._found(await self._dequeue(connection, key))
             case other:
                 raise Refused(f"no-{other}")
 
@@ -140,6 +148,19 @@ class NatsClient:
                 if str(answer) != CONFLICT:
                     raise
                 self._may_have_changed = False
+
+    async def _dequeue(self, connection: NatsConnection, key: str) -> Any:
+        stream = stream_of(self._workload)
+        if key not in self._consumed:
+            await make_consumer(connection, stream, consumer(key))
+            self._consumed.add(key)
+        handed = await next_of(connection, stream, key)
+        if handed is None:
+            return None
+        element = msgspec.json.decode(handed.body)
+        self._may_have_changed = True
+        await acknowledge(connection, handed)
+        return element
 
     async def _look(self, connection: NatsConnection, key: str) -> Stored | None:
         """Return a register's last message.

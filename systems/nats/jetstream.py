@@ -37,6 +37,13 @@ class Stored(msgspec.Struct, frozen=True):
     body: bytes
 
 
+class Handed(msgspec.Struct, frozen=True):
+    """A message that was handed out and not acknowledged yet."""
+
+    acknowledge_at: str
+    body: bytes
+
+
 async def publish(
     connection: NatsConnection, subject: str, body: bytes, expected: Mapping[str, str] | None = None
 ) -> int:
@@ -123,6 +130,45 @@ async def count_by_leader(connection: NatsConnection, stream: str, subject: str)
     told = await ask(connection, f"STREAM.INFO.{stream}", {"subjects_filter": subject})
     subjects = {} if told is None else told["state"].get("subjects") or {}
     return int(subjects.get(subject, 0))
+
+
+async def make_consumer(
+    connection: NatsConnection, stream: str, configuration: Mapping[str, Any]
+) -> None:
+    """Make a durable consumer unless it is there; raises as ``last_by_leader``."""
+    name = f"{configuration['durable_name']}.{configuration['filter_subject']}"
+    request = {"stream_name": stream, "config": configuration}
+    await ask(connection, f"CONSUMER.CREATE.{stream}.{name}", request)
+
+
+async def next_of(connection: NatsConnection, stream: str, consumer: str) -> Handed | None:
+    """Return a consumer's next message, to be acknowledged; None where there is none now.
+
+    Raises as ``last_by_leader``.
+    """
+    body = msgspec.json.encode({"batch": 1, "no_wait": True})
+    reply = await connection.request(f"{_API}.CONSUMER.MSG.NEXT.{stream}.{consumer}", body)
+    _require_found(reply, or_none=True)
+    return None if reply.status else Handed(reply.reply_to, reply.body)
+
+
+async def acknowledge(connection: NatsConnection, handed: Handed) -> None:
+    """Acknowledge a message; returns once the consumer's group has that.
+
+    Raises Refused where no consumer takes it; else as ``NatsConnection.answer``.
+    """
+    _require_found(await connection.request(handed.acknowledge_at, b"+ACK"), or_none=False)
+
+
+async def count_out(connection: NatsConnection, stream: str) -> int:
+    """Return how many messages are out with consumers; raises as ``last_by_leader``.
+
+    Raises Refused besides where not all consumers tell.
+    """
+    told = await ask(connection, f"CONSUMER.LIST.{stream}", {})
+    if told is None or told.get("missing") or told["total"] != len(told["consumers"] or ()):
+        raise Refused("silent-consumers")
+    return sum(consumer["num_ack_pending"] for consumer in told["consumers"] or ())
 
 
 async def ask(

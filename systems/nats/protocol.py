@@ -36,6 +36,8 @@ class Reply(msgspec.Struct, frozen=True):
     status: int = 0
     #: By their names, in the server's spelling.
     headers: Mapping[str, str] = {}
+    #: Subject that an answer to it goes to, if it asks for one.
+    reply_to: str = ""
 
 
 class NatsConnection:
@@ -88,10 +90,13 @@ class NatsConnection:
             if name not in ("MSG", "HMSG"):
                 continue
             fields = rest.split()
-            heads = int(fields[-2]) if name == "HMSG" else 0
+            # Subject, subscription, perhaps where to answer, and one size or two.
+            has_head = name == "HMSG"
+            heads = int(fields[-2]) if has_head else 0
             content = await self._reader.readexactly(int(fields[-1]) + 2)
             if fields[0] == inbox:
-                return _reply(content[:heads].decode(), content[heads:-2])
+                reply_to = "".join(fields[2 : -1 - has_head])
+                return _reply(content[:heads].decode(), content[heads:-2], reply_to)
 
     async def request(
         self, subject: str, body: bytes = b"", headers: Mapping[str, str] | None = None
@@ -134,11 +139,11 @@ async def connect(there: Address) -> NatsConnection:
     return connection
 
 
-def _reply(head: str, body: bytes) -> Reply:
+def _reply(head: str, body: bytes, reply_to: str) -> Reply:
     if not head:
-        return Reply(body)
+        return Reply(body, reply_to=reply_to)
     first, *lines = head.strip().split("\r\n")
     status = first.removeprefix(_VERSION_LINE).split()
     pairs = (line.partition(":") for line in lines)
     headers = {name: value.strip() for name, _, value in pairs}
-    return Reply(body, int(status[0]) if status else 0, headers)
+    return Reply(body, int(status[0]) if status else 0, headers, reply_to)

@@ -5,16 +5,16 @@ Blocking. Must never be called from an event loop's thread.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.errors import UNREADABLE, in_one_line
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.runtime import Address
-from splitbrain.systems.nats.jetstream import ask
-from splitbrain.systems.nats.protocol import connect
+from splitbrain.systems.nats.jetstream import ask, count_out
+from splitbrain.systems.nats.protocol import NatsConnection, connect
 from splitbrain.systems.questions import ask_by_http
 from splitbrain.systems.servers import Refused
 
@@ -132,26 +132,47 @@ def ask_figures(there: Address, timeout_s: float) -> dict[str, float] | None:
     }
 
 
-def make_stream(there: Address, configuration: Mapping[str, Any], timeout_s: float) -> str | None:
-    """Make a stream unless it is there; returns why that is not done, None where it is."""
+def problem_with_stream(
+    there: Address, configuration: Mapping[str, Any], timeout_s: float
+) -> str | None:
+    """Make a stream unless it is there; return why that is not done, None where it is."""
 
-    async def make() -> None:
+    async def make(connection: NatsConnection) -> str | None:
+        await ask(connection, f"STREAM.CREATE.{configuration['name']}", configuration)
+        return None
+
+    return _problem(there, make, timeout_s)
+
+
+def problem_with_consumers(there: Address, stream: str, timeout_s: float) -> str | None:
+    """Return why not all that was handed out is known to be back or acknowledged; None: it is."""
+
+    async def look(connection: NatsConnection) -> str | None:
+        count = await count_out(connection, stream)
+        return f"{count} elements are out" if count else None
+
+    return _problem(there, look, timeout_s)
+
+
+def _problem(
+    there: Address, do: Callable[[NatsConnection], Awaitable[str | None]], timeout_s: float
+) -> str | None:
+    async def connect_and_do() -> str | None:
         async with asyncio.timeout(timeout_s):
             connection = await connect(there)
             try:
-                await ask(connection, f"STREAM.CREATE.{configuration['name']}", configuration)
+                return await do(connection)
             finally:
                 connection.close()
 
     try:
-        asyncio.run(make())
+        return asyncio.run(connect_and_do())
     except Refused as answer:
         return str(answer)
     except TimeoutError:
         return "nobody answers in time"
     except (OSError, EOFError, KeyError, ValueError, *UNREADABLE) as error:
-        return str(error) or type(error).__name__
-    return None
+        return in_one_line(error)
 
 
 def _ask_stream(there: Address, stream: str, timeout_s: float) -> _Stream | None:

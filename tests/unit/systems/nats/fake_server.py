@@ -10,8 +10,8 @@ from typing import Any
 from splitbrain.contracts.runtime import Address
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-#: An answer: its head, empty or with a line of a status, and its body.
-Answer = tuple[str, bytes]
+#: An answer: its head, empty or with a line of a status, its body, and where to answer it.
+Answer = tuple[str, bytes] | tuple[str, bytes, str]
 
 
 class Hang(Exception):
@@ -31,6 +31,9 @@ class FakeServer:
     def __init__(self) -> None:
         #: Subject, body, of the messages that are there, by their sequences.
         self.messages: dict[int, tuple[str, bytes]] = {}
+        #: Sequences that are handed out and not acknowledged.
+        self.out: list[int] = []
+        self.consumers: set[str] = set()
         self.asked: list[tuple[str, bytes]] = []
         self.connected = 0
         #: Called with the subject of each request before it is done; an answer stops it.
@@ -78,8 +81,17 @@ class FakeServer:
         refusal = self.before(subject)
         if refusal is not None:
             return [refusal]
-        request: dict[str, Any] = json.loads(body) if subject.startswith("$JS.") else {}
-        if subject.startswith("$JS.API.DIRECT.GET."):
+        request: dict[str, Any] = json.loads(body) if subject.startswith("$JS.API.") else {}
+        if subject.startswith("$JS.ACK."):
+            answers = [self._acknowledge(int(subject.rpartition(".")[2]))]
+        elif subject.startswith("$JS.API.CONSUMER.CREATE."):
+            self.consumers.add(request["config"]["durable_name"])
+            answers = [_told({"config": request["config"]})]
+        elif subject.startswith("$JS.API.CONSUMER.MSG.NEXT."):
+            answers = [self._next(subject.rpartition(".")[2])]
+        elif subject.startswith("$JS.API.CONSUMER.LIST."):
+            answers = [self._list()]
+        elif subject.startswith("$JS.API.DIRECT.GET."):
             answers = self._direct(request)
         elif subject.startswith("$JS.API.STREAM.MSG.GET."):
             answers = [self._last_by_leader(request["last_by_subj"])]
@@ -132,6 +144,26 @@ class FakeServer:
             answers.append(status(204, **pending))
         return answers
 
+    def _next(self, consumer: str) -> Answer:
+        if consumer not in self.consumers:
+            return status(503)
+        found = [n for n in self._of(f"queues.{consumer}") if n not in self.out]
+        if not found:
+            return status(404)
+        self.out.append(found[0])
+        return "", self.messages[found[0]][1], f"$JS.ACK.queues.{consumer}.{found[0]}"
+
+    def _acknowledge(self, sequence: int) -> Answer:
+        if sequence in self.out:
+            self.out.remove(sequence)
+            del self.messages[sequence]
+        return "", b""
+
+    def _list(self) -> Answer:
+        names = sorted(self.consumers)
+        listed = [{"name": name, "num_ack_pending": len(self.out)} for name in names[:1]]
+        return _told({"total": len(names), "consumers": listed or None})
+
     def _of(self, subject: str) -> list[int]:
         return [n for n, (name, _) in self.messages.items() if name == subject]
 
@@ -140,7 +172,8 @@ def _told(content: dict[str, Any]) -> Answer:
     return "", json.dumps(content).encode()
 
 
-def _framed(inbox: str, head: str, body: bytes) -> bytes:
+def _framed(inbox: str, head: str, body: bytes, reply_to: str = "") -> bytes:
     total = len(head) + len(body)
-    sizes = f"HMSG {inbox} 1 {len(head)} {total}" if head else f"MSG {inbox} 1 {total}"
+    place = f"{inbox} 1 {reply_to}"
+    sizes = f"HMSG {place} {len(head)} {total}" if head else f"MSG {place} {total}"
     return f"{sizes}\r\n{head}".encode() + body + b"\r\n"

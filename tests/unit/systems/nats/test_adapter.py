@@ -26,7 +26,8 @@ from splitbrain.systems.nats.status import (
     ask_figures,
     ask_state,
     ask_view,
-    make_stream,
+    problem_with_consumers,
+    problem_with_stream,
 )
 from splitbrain.systems.nats.streams import configuration
 from tests.unit.systems.nats.fake_server import FakeServer, error
@@ -86,6 +87,7 @@ def shown(
     clusters: Mapping[NodeName, tuple[str, int] | None] | None = None,
     states: Mapping[NodeName, StreamState | None] | None = None,
     problem: str | None = None,
+    out: str | None = None,
 ) -> NatsSystem:
     def told(of: Mapping[NodeName, Any]) -> Any:
         return lambda there, *words: of.get(NodeName(f"n{there.port}"))
@@ -95,7 +97,8 @@ def shown(
     monkeypatch.setattr(adapter, "ask_cluster", told({**one, **(clusters or {})}))
     same = dict.fromkeys(NODES, StreamState(3, 120, 1, 3))
     monkeypatch.setattr(adapter, "ask_state", told({**same, **(states or {})}))
-    monkeypatch.setattr(adapter, "make_stream", lambda *words: problem)
+    monkeypatch.setattr(adapter, "problem_with_stream", lambda *words: problem)
+    monkeypatch.setattr(adapter, "problem_with_consumers", lambda *words: out)
     return NatsSystem()
 
 
@@ -178,11 +181,39 @@ def test_servers_that_have_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     system.converged(Anywhere())
 
 
-@pytest.mark.parametrize("workload", ["register", "set"])
+def test_queues_have_converged_once_nothing_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = shown(monkeypatch, IN_STEP, out="2 elements are out")
+    assert system.declares_digests
+    system.converged(Anywhere())
+    system.experiment = Experiment(system="nats", workload="queue")
+    assert not system.declares_digests
+    with pytest.raises(HarnessError, match="consumers are not through: 2 elements are out"):
+        system.converged(Anywhere())
+
+
+def test_elements_that_are_out_are_counted_at_all_consumers() -> None:
+    async def look(server: FakeServer) -> str | None:
+        async with server.listening() as there:
+            return await asyncio.to_thread(problem_with_consumers, there, "queues", 2.0)
+
+    server = FakeServer()
+    assert asyncio.run(look(server)) is None
+    server.consumers = {"k"}
+    assert asyncio.run(look(server)) is None
+    server.out = [4, 5]
+    assert asyncio.run(look(server)) == "2 elements are out"
+    # The fake lists one alone.
+    server.consumers = {"k", "l"}
+    assert asyncio.run(look(server)) == "silent-consumers"
+
+
+@pytest.mark.parametrize("workload", ["register", "set", "queue"])
 def test_a_stream_is_made_with_a_replica_on_each_node(workload: str) -> None:
     async def make(server: FakeServer) -> str | None:
         async with server.listening() as there:
-            return await asyncio.to_thread(make_stream, there, configuration(workload, 3), 2.0)
+            return await asyncio.to_thread(
+                problem_with_stream, there, configuration(workload, 3), 2.0
+            )
 
     server = FakeServer()
     assert asyncio.run(make(server)) is None
@@ -192,7 +223,7 @@ def test_a_stream_is_made_with_a_replica_on_each_node(workload: str) -> None:
     assert (wanted["num_replicas"], wanted["storage"]) == (3, "file")
     server.before = lambda subject: error(10074)
     assert asyncio.run(make(server)) == "error-10074"
-    assert "onnect" in str(make_stream(THERE, wanted, 2.0))
+    assert "onnect" in str(problem_with_stream(THERE, wanted, 2.0))
 
 
 def test_a_server_is_started(tmp_path: Path) -> None:

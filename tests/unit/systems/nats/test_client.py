@@ -19,6 +19,8 @@ FINAL = Operation("read", "k", None, final=True)
 WRITE = Operation("write", "k", 3)
 CAS = Operation("cas", "k", [3, 4])
 ADD = Operation("add", "k", 5)
+ENQUEUE = Operation("enqueue", "k", 7)
+DEQUEUE = Operation("dequeue", "k", None)
 CHANGES = {"write": WRITE, "cas": CAS, "add": ADD}
 
 
@@ -196,6 +198,57 @@ def test_a_batch_that_ends_early_and_has_nothing_more_is_no_read() -> None:
     server.batch = 0
     (found,) = performed(server, READ, workload="set")
     assert (found.type, found.error) == ("fail", "incomplete-batch")
+
+
+def test_a_queue_hands_out_and_forgets_what_was_acknowledged() -> None:
+    server = FakeServer()
+    two = Operation("enqueue", "k", 2)
+    found = performed(server, DEQUEUE, ENQUEUE, two, DEQUEUE, DEQUEUE, DEQUEUE, workload="queue")
+    assert values(found) == [None, 7, 2, 7, 2, None]
+    assert not server.messages
+    assert sum("CONSUMER.CREATE" in subject for subject in subjects(server)) == 1
+
+
+@pytest.mark.parametrize("at", ["CONSUMER.CREATE", "MSG.NEXT"])
+def test_a_dequeue_that_acknowledged_nothing_certainly_did_not_happen(at: str) -> None:
+    server = FakeServer()
+    server.store("queues.k", b"7")
+    server.after = lambda subject: hang() if at in subject else None
+    (found,) = performed(server, DEQUEUE, workload="queue")
+    assert (found.type, found.error) == ("fail", "connection-lost")
+
+
+def test_a_dequeue_whose_acknowledgement_has_no_answer_is_unknown() -> None:
+    server = FakeServer()
+    server.store("queues.k", b"7")
+    server.after = lambda subject: hang() if ".ACK." in subject else None
+    (found,) = performed(server, DEQUEUE, workload="queue")
+    assert (found.type, found.error) == ("info", "connection-lost")
+
+
+def test_an_acknowledgement_that_nobody_takes_gives_the_element_back() -> None:
+    server = FakeServer()
+    server.store("queues.k", b"7")
+    server.before = lambda subject: status(503) if ".ACK." in subject else None
+    (found,) = performed(server, DEQUEUE, workload="queue")
+    assert (found.type, found.error) == ("fail", "no-responders")
+
+
+def test_a_consumer_that_is_gone_is_made_again() -> None:
+    server = FakeServer()
+
+    def forget_once(subject: str) -> None:
+        if "MSG.NEXT" in subject:
+            server.after = lambda subject: None
+            server.consumers.clear()
+
+    server.after = forget_once
+    found = performed(server, *[DEQUEUE] * 3, workload="queue")
+    assert [(each.type, each.error) for each in found] == [
+        ("ok", None),
+        ("fail", "no-responders"),
+        ("ok", None),
+    ]
 
 
 def test_signs_of_life_and_strange_messages_come_between() -> None:
