@@ -86,6 +86,8 @@ class NatsClient:
         return self._nodes[0][0]
 
     async def _connected(self) -> NatsConnection:
+        if self._connection is not None and not self._connection.is_open:
+            await self.close()
         for _ in range(len(self._nodes) - 1):
             if self._connection is not None:
                 break

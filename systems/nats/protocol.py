@@ -48,6 +48,11 @@ class NatsConnection:
         self._inbox = ""
         self._requests = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has not ended it yet, as far as is known."""
+        return self._reader.exception() is None and not self._reader.at_eof()
+
     async def handshake(self) -> None:
         """Return once the server has taken the connection; raises as the other methods do."""
         name, rest = await self._line()

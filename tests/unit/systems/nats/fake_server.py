@@ -53,10 +53,13 @@ class FakeServer:
             yield Address("127.0.0.1", server.sockets[0].getsockname()[1])
         finally:
             server.close()
-            for writer in self._writers:
-                writer.close()
-                with suppress(OSError):
-                    await writer.wait_closed()
+            await self.end_connections()
+
+    async def end_connections(self) -> None:
+        for writer in self._writers:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)

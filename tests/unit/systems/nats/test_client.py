@@ -264,6 +264,24 @@ def test_an_error_of_the_protocol_ends_the_connection() -> None:
     assert (found.type, found.error) == ("info", "connection-lost")
 
 
+def test_nothing_is_sent_on_a_connection_that_the_server_has_ended() -> None:
+    server = prepared()
+
+    async def perform() -> list[Completion]:
+        async with server.listening() as there:
+            client = NatsClient({N1: there}, "register", LEADER)
+            found = [await client.invoke(WRITE, 5.0)]
+            await server.end_connections()
+            while client._connection is not None and client._connection.is_open:
+                await asyncio.sleep(0)
+            found.append(await client.invoke(WRITE, 5.0))
+            await client.close()
+            return found
+
+    assert values(asyncio.run(perform())) == [3, 3]
+    assert server.connected == 2
+
+
 def test_no_answer_in_time_is_unknown() -> None:
     server = prepared()
 
