@@ -21,7 +21,6 @@ from splitbrain.systems.nats.jetstream import (
     Stored,
     acknowledge,
     all_by_any,
-    count_by_leader,
     if_last_is,
     last_by_any,
     last_by_leader,
@@ -104,11 +103,13 @@ class NatsClient:
         key = operation.key or ""
         match operation.f:
             case "read" if self._workload == "set":
-                return self._found(await self._elements(connection, key, final=operation.final))
+                return self._found(await self._elements(connection, key))
             case "read":
                 return self._found(_value(await self._look(connection, key)))
             case "write" | "add" | "enqueue":
-                sequence = await self._publish(connection, key, operation.value)
+                # An element of a set has a subject of its own: so all are asked for at once.
+                place = f"{key}.{operation.value}" if operation.f == "add" else key
+                sequence = await self._publish(connection, place, operation.value)
                 return self._done(operation.value, sequence)
             case "cas":
                 return await self._compare_and_set(connection, key, *operation.value)
@@ -117,12 +118,9 @@ class NatsClient:
             case other:
                 raise Refused(f"no-{other}")
 
-    async def _elements(self, connection: NatsConnection, key: str, *, final: bool) -> list[int]:
-        stream, subject = stream_of(self._workload), subject_of(self._workload, key)
-        found = await all_by_any(connection, stream, subject)
-        # An empty answer is also that of a member that cannot read what it has.
-        if final and not found and await count_by_leader(connection, stream, subject):
-            raise Refused("incomplete-read")
+    async def _elements(self, connection: NatsConnection, key: str) -> list[int]:
+        elements = f"{subject_of(self._workload, key)}.*"
+        found = await all_by_any(connection, stream_of(self._workload), elements)
         return sorted(msgspec.json.decode(element, type=int) for element in found)
 
     async def _publish(

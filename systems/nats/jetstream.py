@@ -19,7 +19,7 @@ _API: Final = "$JS.API"
 _NO_RESPONDERS: Final = 503
 _NOT_FOUND: Final = 404
 _END_OF_BATCH: Final = 204
-_BATCH: Final = 1000
+_NOTHING_THERE: Final = "No Results"
 _NO_MESSAGE_FOUND: Final = 10037
 #: Answers to a publication that come before it is proposed, by the server's own numbers.
 REFUSALS: Final[Mapping[int, str]] = {
@@ -101,35 +101,25 @@ async def last_by_any(connection: NatsConnection, stream: str, subject: str) -> 
     return Stored(int(reply.headers["Nats-Sequence"]), reply.body)
 
 
-async def all_by_any(connection: NatsConnection, stream: str, subject: str) -> Sequence[bytes]:
-    """Return all messages of a subject, as one member after the other has them, mostly the asked.
+async def all_by_any(connection: NatsConnection, stream: str, subjects: str) -> Sequence[bytes]:
+    """Return the last message of each subject that fits, as a member has them: mostly the asked.
 
-    Raises Refused besides where the member has counted more than it hands out; else as
+    They are those of one moment, and no more than the 1,024 that a server answers with.
+
+    Raises Refused besides where there are more, or the member cannot read one; else as
     ``last_by_leader``.
     """
+    inbox = connection.send(*_direct(stream, {"multi_last": [subjects]}))
     found: list[bytes] = []
-    last = 0
-    while True:
-        wanted = {"seq": last + 1, "next_by_subj": subject, "batch": _BATCH}
-        inbox = connection.send(*_direct(stream, wanted))
-        had = len(found)
-        while not (reply := await connection.answer(inbox)).status:
-            last = int(reply.headers["Nats-Sequence"])
-            found.append(reply.body)
-        if reply.status != _END_OF_BATCH:
-            _require_found(reply, or_none=not had)
-            return found
-        if not int(reply.headers["Nats-Num-Pending"]):
-            return found
-        if len(found) == had:
-            raise Refused("incomplete-batch")
-
-
-async def count_by_leader(connection: NatsConnection, stream: str, subject: str) -> int:
-    """Return how many messages the leader's index has of a subject; raises as before."""
-    told = await ask(connection, f"STREAM.INFO.{stream}", {"subjects_filter": subject})
-    subjects = {} if told is None else told["state"].get("subjects") or {}
-    return int(subjects.get(subject, 0))
+    while not (reply := await connection.answer(inbox)).status:
+        found.append(reply.body)
+    if reply.status == _END_OF_BATCH and not int(reply.headers["Nats-Num-Pending"]):
+        return found
+    # The same status is that of a message that is counted and cannot be read.
+    _require_found(reply, or_none=not found and reply.reason == _NOTHING_THERE)
+    if reply.status == _END_OF_BATCH:
+        raise Refused("incomplete-answer")
+    return found
 
 
 async def make_consumer(
@@ -197,7 +187,7 @@ def _direct(stream: str, request: Mapping[str, Any]) -> tuple[str, bytes]:
 def _require_found(reply: Reply, *, or_none: bool) -> None:
     if reply.status == _NO_RESPONDERS:
         raise Refused("no-responders")
-    if reply.status and not (or_none and reply.status == _NOT_FOUND):
+    if reply.status not in (0, _END_OF_BATCH) and not (or_none and reply.status == _NOT_FOUND):
         raise Refused(f"status-{reply.status}")
 
 

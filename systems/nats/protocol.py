@@ -34,6 +34,8 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     #: Of a message without one: 0.
     status: int = 0
+    #: Words behind the status.
+    reason: str = ""
     #: By their names, in the server's spelling.
     headers: Mapping[str, str] = {}
     #: Subject that an answer to it goes to, if it asks for one.
@@ -148,7 +150,7 @@ def _reply(head: str, body: bytes, reply_to: str) -> Reply:
     if not head:
         return Reply(body, reply_to=reply_to)
     first, *lines = head.strip().split("\r\n")
-    status = first.removeprefix(_VERSION_LINE).split()
+    status, _, reason = first.removeprefix(_VERSION_LINE).strip().partition(" ")
     pairs = (line.partition(":") for line in lines)
     headers = {name: value.strip() for name, _, value in pairs}
-    return Reply(body, int(status[0]) if status else 0, headers, reply_to)
+    return Reply(body, int(status or 0), reason, headers, reply_to)

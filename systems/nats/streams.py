@@ -1,8 +1,8 @@
 """Streams of the workloads: their names, their subjects, and how they are made.
 
 Registers are the keys of a bucket, which is a stream that keeps the last message of a subject. A
-set is a subject, and so is a queue, of a stream that drops what was acknowledged. Source: NATS'
-ADR-8, for the bucket.
+set is the subjects below one, an element each; a queue is a subject of a stream that drops what was
+acknowledged. Source: NATS' ADR-8, for the bucket.
 """
 
 from collections.abc import Mapping

@@ -5,26 +5,34 @@ import base64
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from splitbrain.contracts.runtime import Address
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-#: An answer: its head, empty or with a line of a status, its body, and where to answer it.
-Answer = tuple[str, bytes] | tuple[str, bytes, str]
+
+
+class Answer(NamedTuple):
+    #: Empty, or with a line of a status.
+    head: str
+    body: bytes
+    reply_to: str = ""
 
 
 class Hang(Exception):
     """Raised by an interruption: close the connection instead of answering."""
 
 
-def status(number: int, **headers: int) -> Answer:
-    lines = [f"NATS/1.0 {number} Words", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]), b""
+def status(number: int, reason: str = "Words", **headers: int) -> Answer:
+    lines = [
+        f"NATS/1.0 {number} {reason}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return Answer("\r\n".join([*lines, "", ""]), b"")
 
 
 def error(number: int) -> Answer:
-    return "", json.dumps({"error": {"code": 400, "err_code": number}}).encode()
+    return Answer("", json.dumps({"error": {"code": 400, "err_code": number}}).encode())
 
 
 class FakeServer:
@@ -42,7 +50,8 @@ class FakeServer:
         self.after: Callable[[str], None] = lambda subject: None
         #: Sent before each answer.
         self.noise = b""
-        self.batch = 3
+        #: Messages that it hands out at once.
+        self.batch = 100
         self._last = 0
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -75,7 +84,7 @@ class FakeServer:
                     heads = int(words[3]) if words[0] == "HPUB" else 0
                     content = (await reader.readexactly(int(words[-1]) + 2))[:-2]
                     for answer in self._answers(words[1], content[:heads], content[heads:]):
-                        writer.write(self.noise + _framed(words[2], *answer))
+                        writer.write(self.noise + _framed(words[2], answer))
         except (EOFError, Hang):
             writer.close()
 
@@ -98,10 +107,6 @@ class FakeServer:
             answers = self._direct(request)
         elif subject.startswith("$JS.API.STREAM.MSG.GET."):
             answers = [self._last_by_leader(request["last_by_subj"])]
-        elif subject.startswith("$JS.API.STREAM.INFO."):
-            count = len(self._of(request["subjects_filter"]))
-            subjects = {request["subjects_filter"]: count} if count else None
-            answers = [_told({"state": {"subjects": subjects}})]
         elif subject.startswith("$JS."):
             answers = [_told({"config": request})]
         else:
@@ -136,16 +141,19 @@ class FakeServer:
     def _direct(self, request: dict[str, Any]) -> list[Answer]:
         if "last_by_subj" in request:
             found = self._of(request["last_by_subj"])[-1:]
-        else:
-            found = [n for n in self._of(request["next_by_subj"]) if n >= request["seq"]]
-        if not found:
-            return [status(404)]
-        handed = found[: self.batch]
-        answers = [(f"NATS/1.0\r\nNats-Sequence: {n}\r\n\r\n", self.messages[n][1]) for n in handed]
-        if "batch" in request:
-            pending = {"Nats-Num-Pending": len(found) - len(handed)}
-            answers.append(status(204, **pending))
-        return answers
+            return [self._handed(n) for n in found] or [status(404, "Message Not Found")]
+        (pattern,) = request["multi_last"]
+        below = pattern.removesuffix("*")
+        last = {name: n for n, (name, _) in self.messages.items() if name.startswith(below)}
+        if not last:
+            return [status(404, "No Results")]
+        handed = list(last.values())[: self.batch]
+        pending = {"Nats-Num-Pending": len(last) - len(handed)}
+        return [*map(self._handed, handed), status(204, "EOB", **pending)]
+
+    def _handed(self, sequence: int) -> Answer:
+        head = f"NATS/1.0\r\nNats-Sequence: {sequence}\r\n\r\n"
+        return Answer(head, self.messages[sequence][1])
 
     def _next(self, consumer: str) -> Answer:
         if consumer not in self.consumers:
@@ -154,13 +162,14 @@ class FakeServer:
         if not found:
             return status(404)
         self.out.append(found[0])
-        return "", self.messages[found[0]][1], f"$JS.ACK.queues.{consumer}.{found[0]}"
+        at = f"$JS.ACK.queues.{consumer}.{found[0]}"
+        return Answer("", self.messages[found[0]][1], at)
 
     def _acknowledge(self, sequence: int) -> Answer:
         if sequence in self.out:
             self.out.remove(sequence)
             del self.messages[sequence]
-        return "", b""
+        return Answer("", b"")
 
     def _list(self) -> Answer:
         names = sorted(self.consumers)
@@ -172,10 +181,11 @@ class FakeServer:
 
 
 def _told(content: dict[str, Any]) -> Answer:
-    return "", json.dumps(content).encode()
+    return Answer("", json.dumps(content).encode())
 
 
-def _framed(inbox: str, head: str, body: bytes, reply_to: str = "") -> bytes:
+def _framed(inbox: str, answer: Answer) -> bytes:
+    head, body, reply_to = answer
     total = len(head) + len(body)
     place = f"{inbox} 1 {reply_to}"
     sizes = f"HMSG {place} {len(head)} {total}" if head else f"MSG {place} {total}"

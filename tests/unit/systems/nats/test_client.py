@@ -15,7 +15,6 @@ from tests.unit.systems.nats.fake_server import Answer, FakeServer, Hang, error,
 N1, N2 = NodeName("n1"), NodeName("n2")
 REGISTER, FENCE, SET = "$KV.registers.k", "$KV.registers.fence.k", "sets.k"
 READ = Operation("read", "k", None)
-FINAL = Operation("read", "k", None, final=True)
 WRITE = Operation("write", "k", 3)
 CAS = Operation("cas", "k", [3, 4])
 ADD = Operation("add", "k", 5)
@@ -54,7 +53,7 @@ def prepared() -> FakeServer:
     """A register with 3, and a set with an element."""
     server = FakeServer()
     server.store(REGISTER, b"3")
-    server.store(SET, b"6")
+    server.store(f"{SET}.6", b"6")
     return server
 
 
@@ -73,10 +72,11 @@ def test_changes_have_the_sequence_of_their_message() -> None:
     assert mismatch.position is None
 
 
-def test_a_set_is_read_in_as_many_batches_as_it_takes() -> None:
-    adds = [Operation("add", "k", element) for element in (12, 5, 8, 3, 1, 2, 9)]
-    found = performed(FakeServer(), READ, *adds, READ, workload="set")
-    assert values(found) == [[], 12, 5, 8, 3, 1, 2, 9, [1, 2, 3, 5, 8, 9, 12]]
+def test_a_set_has_its_elements() -> None:
+    adds = [Operation("add", "k", element) for element in (12, 5, 12)]
+    other = Operation("add", "l", 9)
+    found = performed(FakeServer(), READ, *adds, other, READ, workload="set")
+    assert values(found) == [[], 12, 5, 12, 9, [5, 12]]
 
 
 def test_a_fenced_read_is_asked_again_where_the_register_changed_in_between() -> None:
@@ -176,28 +176,34 @@ def test_any_other_error_leaves_a_change_open_and_no_read(code: int) -> None:
 
 def test_an_answer_that_is_none_leaves_a_change_open() -> None:
     server = prepared()
-    for answer in (("", b"{"), ("", b"{}"), ("", b"[]"), status(200)):
+    for answer in (*(Answer("", body) for body in (b"{", b"{}", b"[]")), status(200)):
         server.before = lambda subject, answer=answer: answer
         (found,) = performed(server, WRITE)
         assert (found.type, found.error) == ("info", "unexpected-answer")
 
 
-def test_an_empty_set_is_asked_for_at_the_leader_too_at_the_end() -> None:
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (status(404, "Message Not Found"), "status-404"),
+        (status(413, "Too Many Results"), "status-413"),
+        (status(408, "Bad Request"), "status-408"),
+        (Answer("NATS/1.0 204 EOB\r\nNats-Num-Pending: 2\r\n\r\n", b""), "incomplete-answer"),
+    ],
+)
+def test_a_set_that_cannot_be_read_whole_is_not_read(answer: Answer, error: str) -> None:
     server = prepared()
-    server.before = lambda subject: status(404) if ".DIRECT." in subject else None
-    during, final = performed(server, READ, FINAL, workload="set")
-    assert (during.type, during.value) == ("ok", [])
-    assert (final.type, final.error) == ("fail", "incomplete-read")
-    server.messages.clear()
-    (gone,) = performed(server, FINAL, workload="set")
-    assert (gone.type, gone.value) == ("ok", [])
-
-
-def test_a_batch_that_ends_early_and_has_nothing_more_is_no_read() -> None:
-    server = prepared()
-    server.batch = 0
+    server.before = lambda subject: answer
     (found,) = performed(server, READ, workload="set")
-    assert (found.type, found.error) == ("fail", "incomplete-batch")
+    assert (found.type, found.error) == ("fail", error)
+
+
+def test_a_set_of_which_a_part_comes_is_not_read() -> None:
+    server = prepared()
+    server.store(f"{SET}.8", b"8")
+    server.batch = 1
+    (found,) = performed(server, READ, workload="set")
+    assert (found.type, found.error) == ("fail", "incomplete-answer")
 
 
 def test_a_queue_hands_out_and_forgets_what_was_acknowledged() -> None:
@@ -290,7 +296,7 @@ def test_no_answer_in_time_is_unknown() -> None:
             client = NatsClient({N1: there}, "register", LEADER)
             await client.invoke(READ, 5.0)
             # Answers go where nobody waits.
-            server.before = lambda subject: ("x", b"")
+            server.before = lambda subject: Answer("", b"")
             server.noise = b"MSG nowhere 1 500000\r\n"
             found = await client.invoke(WRITE, 0.1)
             await client.close()
