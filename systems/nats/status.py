@@ -109,9 +109,11 @@ def ask_digest(there: Address, stream: str, timeout_s: float) -> MemberDigest | 
     if found is None:
         return None
     state = found.state
+    # An empty stream has no first message; servers name one or the other.
+    start = f" from {state.first_seq}" if state.messages else ""
     return MemberDigest(
         position=state.last_seq,
-        digest=f"{state.messages} messages, {state.bytes} bytes from {state.first_seq}",
+        digest=f"{state.messages} messages, {state.bytes} bytes{start}",
         # A stream that is made again begins with 1 again.
         scope=found.stream_raft_group,
     )

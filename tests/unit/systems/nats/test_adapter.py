@@ -133,6 +133,11 @@ def test_a_server_tells_its_cluster_its_part_and_its_figures(
     assert ask_digest(THERE, "sets", 1.0) == wanted
     figures = {"messages": 3, "bytes": 4, "storage": 2, "memory": 1}
     assert ask_figures(THERE, 1.0) == {**figures, "api_total": 5, "api_errors": 6}
+    for first in (0, 1):
+        empty = {"messages": 0, "bytes": 0, "first_seq": first, "last_seq": 0}
+        stream = {"name": "sets", "state": empty, "stream_raft_group": "S"}
+        answered(monkeypatch, {"account_details": [{"stream_detail": [stream]}]})
+        assert ask_digest(THERE, "sets", 1.0) == MemberDigest(0, "0 messages, 0 bytes", "S")
     answered(monkeypatch, {"disabled": True})
     assert ask_cluster(THERE, 1.0) == ("", 0)
     answered(monkeypatch, None)
