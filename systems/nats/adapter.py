@@ -26,13 +26,13 @@ from splitbrain.contracts.system import (
 )
 from splitbrain.systems.nats.client import DIRECT, FENCED, LEADER, NatsClient
 from splitbrain.systems.nats.status import (
+    Redelivery,
     ServerView,
     ask_cluster,
     ask_digest,
     ask_figures,
     ask_state,
     ask_view,
-    problem_with_consumers,
     problem_with_stream,
 )
 from splitbrain.systems.nats.streams import configuration, stream_of
@@ -75,6 +75,9 @@ class NatsSystem(ServerSystem):
         LogPattern(r"\[FTL\]", "The server gave up."),
         LogPattern(r"^(?:panic|fatal error): ", "The server's program crashed."),
     )
+
+    def __init__(self) -> None:
+        self._redelivery = Redelivery()
 
     @property
     def declares_digests(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -196,7 +199,7 @@ class NatsSystem(ServerSystem):
             raise not_yet(self.name, action, f"the servers are not in step: {told}")
         if self._workload == "queue":
             there = runtime.endpoint(runtime.nodes()[0], CLIENT_PORT)
-            if problem := problem_with_consumers(there, stream, STATUS_TIMEOUT_S):
+            if problem := self._redelivery.problem(there, stream, STATUS_TIMEOUT_S):
                 raise not_yet(self.name, action, f"consumers are not through: {problem}")
 
     def metrics(

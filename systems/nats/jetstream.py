@@ -150,15 +150,19 @@ async def acknowledge(connection: NatsConnection, handed: Handed) -> None:
     _require_found(await connection.request(handed.acknowledge_at, b"+ACK"), or_none=False)
 
 
-async def count_out(connection: NatsConnection, stream: str) -> int:
-    """Return how many messages are out with consumers; raises as ``last_by_leader``.
+async def count_handed(connection: NatsConnection, stream: str) -> tuple[int, int]:
+    """Return how many messages are unacknowledged at consumers, and how often one was handed out.
+
+    Raises as ``last_by_leader``.
 
     Raises Refused besides where not all consumers tell.
     """
     told = await ask(connection, f"CONSUMER.LIST.{stream}", {})
     if told is None or told.get("missing") or told["total"] != len(told["consumers"] or ()):
         raise Refused("silent-consumers")
-    return sum(consumer["num_ack_pending"] for consumer in told["consumers"] or ())
+    consumers = told["consumers"] or ()
+    unacknowledged = sum(consumer["num_ack_pending"] for consumer in consumers)
+    return unacknowledged, sum(consumer["delivered"]["consumer_seq"] for consumer in consumers)
 
 
 async def ask(

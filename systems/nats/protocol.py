@@ -101,7 +101,8 @@ class NatsConnection:
             has_head = name == "HMSG"
             heads = int(fields[-2]) if has_head else 0
             content = await self._reader.readexactly(int(fields[-1]) + 2)
-            if fields[0] == inbox:
+            # A consumer's message keeps the subject that it was published to.
+            if fields[0] == inbox or not fields[0].startswith(f"{self._inbox}."):
                 reply_to = "".join(fields[2 : -1 - has_head])
                 return _reply(content[:heads].decode(), content[heads:-2], reply_to)
 

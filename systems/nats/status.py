@@ -5,6 +5,7 @@ Blocking. Must never be called from an event loop's thread.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,14 +14,17 @@ import msgspec
 from splitbrain.contracts.errors import UNREADABLE, in_one_line
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.runtime import Address
-from splitbrain.systems.nats.jetstream import ask, count_out
+from splitbrain.systems.nats.jetstream import ask, count_handed
 from splitbrain.systems.nats.protocol import NatsConnection, connect
+from splitbrain.systems.nats.streams import ACK_WAIT_S
 from splitbrain.systems.questions import ask_by_http
 from splitbrain.systems.servers import Refused
 
 _LEADER: Final = "LEADER"
 #: Account of clients that name none.
 _ACCOUNT: Final = "$G"
+#: Time in which a server sees that an acknowledgement is overdue.
+_TIMER_S: Final = 1.0
 #: First letters of the groups that keep a stream; consumers' and the cluster's own have others.
 _STREAM_GROUP: Final = "S-"
 
@@ -146,14 +150,30 @@ def problem_with_stream(
     return _problem(there, make, timeout_s)
 
 
-def problem_with_consumers(there: Address, stream: str, timeout_s: float) -> str | None:
-    """Return why not all that was handed out is known to be back or acknowledged; None: it is."""
+class Redelivery:
+    """Whether what consumers hold unacknowledged is due to be handed out again.
 
-    async def look(connection: NatsConnection) -> str | None:
-        count = await count_out(connection, stream)
-        return f"{count} elements are out" if count else None
+    A server counts it as unacknowledged until then, however long ago that was; so nothing may have
+    been handed out for longer than an acknowledgement is waited for.
+    """
 
-    return _problem(there, look, timeout_s)
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._handed = -1
+        self._since_s = 0.0
+
+    def problem(self, there: Address, stream: str, timeout_s: float) -> str | None:
+        """Return why it is not, or is not known to be; None: it is."""
+
+        async def look(connection: NatsConnection) -> str | None:
+            unacknowledged, handed = await count_handed(connection, stream)
+            now_s = self._now_s()
+            if handed != self._handed:
+                self._handed, self._since_s = handed, now_s
+            is_due = now_s - self._since_s > ACK_WAIT_S + _TIMER_S
+            return None if is_due or not unacknowledged else f"{unacknowledged} elements are out"
+
+        return _problem(there, look, timeout_s)
 
 
 def _problem(

@@ -17,6 +17,8 @@ class Answer(NamedTuple):
     head: str
     body: bytes
     reply_to: str = ""
+    #: Empty: that which the request names for its answers.
+    subject: str = ""
 
 
 class Hang(Exception):
@@ -41,6 +43,7 @@ class FakeServer:
         self.messages: dict[int, tuple[str, bytes]] = {}
         #: Sequences that are handed out and not acknowledged.
         self.out: list[int] = []
+        self.handed = 0
         self.consumers: set[str] = set()
         self.asked: list[tuple[str, bytes]] = []
         self.connected = 0
@@ -162,8 +165,10 @@ class FakeServer:
         if not found:
             return status(404)
         self.out.append(found[0])
+        self.handed += 1
         at = f"$JS.ACK.queues.{consumer}.{found[0]}"
-        return Answer("", self.messages[found[0]][1], at)
+        subject, body = self.messages[found[0]]
+        return Answer("", body, at, subject)
 
     def _acknowledge(self, sequence: int) -> Answer:
         if sequence in self.out:
@@ -173,7 +178,8 @@ class FakeServer:
 
     def _list(self) -> Answer:
         names = sorted(self.consumers)
-        listed = [{"name": name, "num_ack_pending": len(self.out)} for name in names[:1]]
+        told = {"num_ack_pending": len(self.out), "delivered": {"consumer_seq": self.handed}}
+        listed = [{"name": name, **told} for name in names[:1]]
         return _told({"total": len(names), "consumers": listed or None})
 
     def _of(self, subject: str) -> list[int]:
@@ -185,8 +191,8 @@ def _told(content: dict[str, Any]) -> Answer:
 
 
 def _framed(inbox: str, answer: Answer) -> bytes:
-    head, body, reply_to = answer
+    head, body, reply_to, subject = answer
     total = len(head) + len(body)
-    place = f"{inbox} 1 {reply_to}"
+    place = f"{subject or inbox} 1 {reply_to}"
     sizes = f"HMSG {place} {len(head)} {total}" if head else f"MSG {place} {total}"
     return f"{sizes}\r\n{head}".encode() + body + b"\r\n"

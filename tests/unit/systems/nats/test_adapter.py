@@ -19,6 +19,7 @@ from splitbrain.systems import registry
 from splitbrain.systems.nats import adapter, status
 from splitbrain.systems.nats.adapter import NatsSystem
 from splitbrain.systems.nats.status import (
+    Redelivery,
     ServerView,
     StreamState,
     ask_cluster,
@@ -26,10 +27,9 @@ from splitbrain.systems.nats.status import (
     ask_figures,
     ask_state,
     ask_view,
-    problem_with_consumers,
     problem_with_stream,
 )
-from splitbrain.systems.nats.streams import configuration
+from splitbrain.systems.nats.streams import ACK_WAIT_S, configuration
 from tests.unit.systems.nats.fake_server import FakeServer, error
 from tests.unit.systems.pod_place import pod_place
 
@@ -98,7 +98,7 @@ def shown(
     same = dict.fromkeys(NODES, StreamState(3, 120, 1, 3))
     monkeypatch.setattr(adapter, "ask_state", told({**same, **(states or {})}))
     monkeypatch.setattr(adapter, "problem_with_stream", lambda *words: problem)
-    monkeypatch.setattr(adapter, "problem_with_consumers", lambda *words: out)
+    monkeypatch.setattr(Redelivery, "problem", lambda *words: out)
     return NatsSystem()
 
 
@@ -196,20 +196,27 @@ def test_queues_have_converged_once_nothing_is_out(monkeypatch: pytest.MonkeyPat
         system.converged(Anywhere())
 
 
-def test_elements_that_are_out_are_counted_at_all_consumers() -> None:
-    async def look(server: FakeServer) -> str | None:
-        async with server.listening() as there:
-            return await asyncio.to_thread(problem_with_consumers, there, "queues", 2.0)
+def test_elements_are_out_until_nothing_was_handed_out_for_their_time() -> None:
+    server, now_s = FakeServer(), 100.0
+    redelivery = Redelivery(lambda: now_s)
 
-    server = FakeServer()
-    assert asyncio.run(look(server)) is None
-    server.consumers = {"k"}
-    assert asyncio.run(look(server)) is None
-    server.out = [4, 5]
-    assert asyncio.run(look(server)) == "2 elements are out"
+    async def look() -> str | None:
+        async with server.listening() as there:
+            return await asyncio.to_thread(redelivery.problem, there, "queues", 2.0)
+
+    assert asyncio.run(look()) is None
+    server.consumers, server.out, server.handed = {"k"}, [4, 5], 2
+    assert asyncio.run(look()) == "2 elements are out"
+    now_s += ACK_WAIT_S
+    assert asyncio.run(look()) == "2 elements are out"
+    server.handed = 3
+    now_s += ACK_WAIT_S
+    assert asyncio.run(look()) == "2 elements are out"
+    now_s += ACK_WAIT_S + 1.1
+    assert asyncio.run(look()) is None
     # The fake lists one alone.
     server.consumers = {"k", "l"}
-    assert asyncio.run(look(server)) == "silent-consumers"
+    assert asyncio.run(look()) == "silent-consumers"
 
 
 @pytest.mark.parametrize("workload", ["register", "set", "queue"])

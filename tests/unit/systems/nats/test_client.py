@@ -297,7 +297,7 @@ def test_no_answer_in_time_is_unknown() -> None:
             await client.invoke(READ, 5.0)
             # Answers go where nobody waits.
             server.before = lambda subject: Answer("", b"")
-            server.noise = b"MSG nowhere 1 500000\r\n"
+            server.noise = b"MSG _INBOX.S.1.99 1 500000\r\n"
             found = await client.invoke(WRITE, 0.1)
             await client.close()
             return found
