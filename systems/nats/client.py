@@ -18,6 +18,8 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.nats.jetstream import (
     CONFLICT,
+    NO_RESPONDERS,
+    Handed,
     Stored,
     acknowledge,
     all_by_any,
@@ -36,6 +38,8 @@ from splitbrain.systems.servers import Refused, Unclear
 FENCED, LEADER, DIRECT = "fenced", "leader", "direct"
 #: Longest wait for a connection to one node while others could be asked instead.
 CONNECTION_PATIENCE_S: Final = 0.7
+#: Between two questions for a consumer that nobody serves yet.
+_UNSERVED_S: Final = 0.02
 
 
 class NatsClient:
@@ -153,14 +157,29 @@ class NatsClient:
         stream = stream_of(self._workload)
         if key not in self._consumed:
             await make_consumer(connection, stream, consumer(key))
+            handed = await self._first_of(connection, stream, key)
             self._consumed.add(key)
-        handed = await next_of(connection, stream, key)
+        else:
+            handed = await next_of(connection, stream, key)
         if handed is None:
             return None
         element = msgspec.json.decode(handed.body)
         self._may_have_changed = True
         await acknowledge(connection, handed)
         return element
+
+    async def _first_of(self, connection: NatsConnection, stream: str, key: str) -> Handed | None:
+        """Return the next element of a consumer that was just made.
+
+        It is asked for again while the server does not know yet that somebody serves it.
+        """
+        while True:
+            try:
+                return await next_of(connection, stream, key)
+            except Refused as answer:
+                if str(answer) != NO_RESPONDERS:
+                    raise
+                await asyncio.sleep(_UNSERVED_S)
 
     async def _look(self, connection: NatsConnection, key: str) -> Stored | None:
         """Return a register's last message.

@@ -27,6 +27,7 @@ REFUSALS: Final[Mapping[int, str]] = {
     10164: "wrong-last-sequence",
     10167: "too-many-requests",
 }
+NO_RESPONDERS: Final = "no-responders"
 CONFLICT: Final = REFUSALS[10071]
 
 
@@ -58,7 +59,7 @@ async def publish(
     """
     reply = await connection.request(subject, body, expected)
     if reply.status == _NO_RESPONDERS:
-        raise Refused("no-responders")
+        raise Refused(NO_RESPONDERS)
     told = _content(reply)
     if (code := _error_of(told)) is not None:
         if code in REFUSALS:
@@ -174,7 +175,7 @@ async def ask(
     """
     reply = await connection.request(f"{_API}.{name}", msgspec.json.encode(request))
     if reply.status == _NO_RESPONDERS:
-        raise Refused("no-responders")
+        raise Refused(NO_RESPONDERS)
     told = _content(reply)
     code = _error_of(told)
     if code == _NO_MESSAGE_FOUND:
@@ -190,7 +191,7 @@ def _direct(stream: str, request: Mapping[str, Any]) -> tuple[str, bytes]:
 
 def _require_found(reply: Reply, *, or_none: bool) -> None:
     if reply.status == _NO_RESPONDERS:
-        raise Refused("no-responders")
+        raise Refused(NO_RESPONDERS)
     if reply.status not in (0, _END_OF_BATCH) and not (or_none and reply.status == _NOT_FOUND):
         raise Refused(f"status-{reply.status}")
 

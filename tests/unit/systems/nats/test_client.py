@@ -240,6 +240,14 @@ def test_an_acknowledgement_that_nobody_takes_gives_the_element_back() -> None:
     assert (found.type, found.error) == ("fail", "no-responders")
 
 
+def test_a_consumer_that_is_not_served_yet_is_asked_again() -> None:
+    server = FakeServer()
+    server.store("queues.k", b"7")
+    refusals = [status(503), status(503)]
+    server.before = lambda subject: refusals.pop() if refusals and "MSG.NEXT" in subject else None
+    assert values(performed(server, DEQUEUE, workload="queue")) == [7]
+
+
 def test_a_consumer_that_is_gone_is_made_again() -> None:
     server = FakeServer()
 
