@@ -49,6 +49,12 @@ def _etcd() -> System:
     return EtcdSystem()
 
 
+def _nats() -> System:
+    from splitbrain.systems.nats.adapter import NatsSystem
+
+    return NatsSystem()
+
+
 def _rabbitmq() -> System:
     from splitbrain.systems.rabbitmq.adapter import RabbitSystem
 
@@ -71,6 +77,7 @@ _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "etcd": _etcd,
     "kraft": _kraft,
+    "nats": _nats,
     "rabbitmq": _rabbitmq,
     "redis": _redis,
     "zookeeper": _zookeeper,

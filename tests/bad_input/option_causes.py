@@ -313,6 +313,12 @@ version-on-path | a version where there are no images
   $ test --system etcd@3.5.2 --runtime local --nemesis none
   the runtime local starts whichever etcd is on PATH, not 3.5.2. Write --system etcd, or use
   --runtime docker
+sync-of-nats | a time between flushes that is none of the choices
+  $ test --system nats --setting sync_interval=10s
+  nats does not know '10s' as sync_interval. Choose default or always
+replicas-of-nats | more nodes than a stream has replicas
+  $ test --system nats --nodes 7
+  nats does not run on 7 nodes. Give --nodes one of 2, 3, 4, 5
 number-of-zookeeper | the length of a tick that is none
   $ test --system zookeeper --setting tickTime=soon
   the setting tickTime of zookeeper cannot be 'soon'. It takes a whole number between 50 and 60000
