@@ -67,7 +67,7 @@ class NodeGroups:
     def __init__(self, nodes: Iterable[NodeName], bases: Mapping[Controller, Path]) -> None:
         self._folders: list[Path] = []
         self._groups: dict[NodeName, dict[Controller, Path]] = {}
-        name = _name_of(self)
+        name = _PREFIX + this_process().word().replace("/", ",") + f":{id(self):x}"
         for node in nodes:
             self._groups[node] = {}
             for controller, base in bases.items():
@@ -135,47 +135,6 @@ class NodeGroups:
             with suppress(OSError):
                 self._folders[-1].rmdir()
             self._folders.pop()
-
-
-class IdleGroup:
-    """A group that has of the processors what all others leave, until it is told to hurry.
-
-    Raises:
-        OSError: it cannot be made here, or the kernel knows no such groups (before Linux 5.15).
-    """
-
-    def __init__(self) -> None:
-        base = possible_bases().get("cpu")
-        if base is None:
-            raise FileNotFoundError("no control groups can be made")
-        self._folder = base / _name_of(self)
-        self._folder.mkdir()
-        try:
-            self._be_idle(yes=True)
-        except OSError:
-            self.remove()
-            raise
-
-    def _be_idle(self, *, yes: bool) -> None:
-        with (self._folder / "cpu.idle").open("r+") as file:
-            file.write(str(int(yes)))
-
-    def enter(self, process_id: int) -> None:
-        """Put a process there; those that it starts from now on come with it."""
-        (self._folder / "cgroup.procs").write_text(str(process_id))
-
-    def hurry(self) -> None:
-        """Let its processes have a share like all others."""
-        self._be_idle(yes=False)
-
-    def remove(self) -> None:
-        """Remove the group, whose processes are gone."""
-        with suppress(OSError):
-            self._folder.rmdir()
-
-
-def _name_of(groups: object) -> str:
-    return _PREFIX + this_process().word().replace("/", ",") + f":{id(groups):x}"
 
 
 @functools.cache

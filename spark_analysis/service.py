@@ -1,13 +1,13 @@
 """Questions one after the other in one session: analyses of runs, looks at lakes, figures of gates.
 
-``python -m splitbrain.spark_analysis.service DESCRIPTOR OWNER [RUN PHASE]`` takes connections of
-the listening socket of that number. Each asks one question, a line of JSON: the name of a module,
-and the path that it would be given in a process of its own. It is answered with a line: the exit
-code that the module would have, its answer, and why there is none. An asker that hangs up, because
-it waits no longer, ends this process with all that Spark does in it, and so does the end of the
+``python -m splitbrain.spark_analysis.service DESCRIPTOR OWNER [RUN]`` takes connections of the
+listening socket of that number. Each asks one question, a line of JSON: the name of a module, and
+the path that it would be given in a process of its own. It is answered with a line: the exit code
+that the module would have, its answer, and why there is none. An asker that hangs up, because it
+waits no longer, ends this process with all that Spark does in it, and so does the end of the
 process OWNER; whoever gave the socket gives it to the next one. A broken run folder is that
-question's problem alone. Of a run that still goes on, RUN, it carries out all jobs once the run has
-reached PHASE, until the first question comes.
+question's problem alone. Of a run that still goes on, RUN, it carries out all jobs while the nodes
+start and once the clients are through, until the first question comes.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.figure import FiguresRequest
 from splitbrain.history.border import open_in_place
-from splitbrain.history.course import read_phases
+from splitbrain.history.course import PhaseName, read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import across_process, gate_process
 from splitbrain.spark_analysis.analyze import jobs_line, problem_of, rehearse
@@ -37,7 +37,7 @@ from splitbrain.spark_analysis.session import spark_session
 
 #: A fresh process follows: nothing that a session keeps of each may add up over a night.
 QUESTIONS_MAX: Final = 100
-#: Between two looks whether a run has come so far.
+#: Between two looks whether a run's clients are through.
 _LOOK_S: Final = 0.2
 _ROOM: Final = f"{PACKAGE}.spark_analysis"
 
@@ -49,9 +49,8 @@ def main(arguments: list[str]) -> int:
     with socket.socket(fileno=descriptor) as listener:
         try:
             with spark_session() as session:
-                if arguments[2:]:
-                    run, phase = arguments[2:]
-                    _rehearse(Path(run), phase, session, listener)
+                for run in arguments[2:]:
+                    _rehearse(Path(run), session, listener)
                 for _ in range(QUESTIONS_MAX):
                     _serve(listener, session)
         except HarnessError as error:
@@ -61,13 +60,23 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _rehearse(run_folder: Path, phase: str, session: SparkSession, listener: socket.socket) -> None:
+def _rehearse(run_folder: Path, session: SparkSession, listener: socket.socket) -> None:
+    """Carry out all jobs as long as there are no clients: they are measured, and would be slower.
+
+    Classes that are loaded and compiled before them take no time later.
+    """
+
     def is_asked(within_s: float = 0.0) -> bool:
         return bool(select.select([listener], [], [], within_s)[0])
 
+    def has_reached(phase: PhaseName) -> bool:
+        return any(each.phase == phase for each in read_phases(run_folder))
+
     # A run whose files cannot be read yet costs the later answers some time, and nothing else.
     with contextlib.suppress(Exception):
-        while not any(each.phase == phase for each in read_phases(run_folder)):
+        rehearse(run_folder, session, lambda: is_asked() or has_reached("load-started"))
+    with contextlib.suppress(Exception):
+        while not has_reached("load-ended"):
             if is_asked(_LOOK_S):
                 return
         rehearse(run_folder, session, is_asked)

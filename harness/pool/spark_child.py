@@ -24,7 +24,7 @@ def start_spark(
     given: Path | int,
     output: IO[bytes] | int,
     errors: IO[bytes] | int,
-    *more: Path | str,
+    *more: Path,
 ) -> "subprocess.Popen[bytes]":
     """Start a module, as ``subprocess.Popen`` does; raise OSError if no process can be had.
 

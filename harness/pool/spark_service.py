@@ -17,17 +17,13 @@ import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.harness.pool.spark_child import end_spark, set_niceness, start_spark
-from splitbrain.history.course import PhaseName
 from splitbrain.history.scratch_folders import scratch_folder
-
-if TYPE_CHECKING:
-    from splitbrain.runtimes.control_groups import IdleGroup
 
 #: Environment variable with the path of the socket.
 VARIABLE: Final = "SPLITBRAIN_ANALYSES"
@@ -35,10 +31,6 @@ VARIABLE: Final = "SPLITBRAIN_ANALYSES"
 _FAILURES_MAX: Final = 5
 _READ_BYTES: Final = 1 << 16
 _GIVES_WAY: Final = 19
-#: Phase of a run from which on a session rehearses with it. Clients are measured: what it loads and
-#: compiles beside them slows them down, unless the kernel keeps it from that.
-_DISTURBING: Final[PhaseName] = "load-ended"
-_IDLE: Final[PhaseName] = "load-started"
 
 
 class Answered(NamedTuple):
@@ -152,8 +144,6 @@ class SparkService:
         self._is_over = False
         self._process: subprocess.Popen[bytes] | None = None
         self._rehearsed: Path | None = None
-        self._timer: threading.Timer | None = None
-        self._idle: IdleGroup | None = None
         self._keeper = threading.Thread(target=self._keep, name="spark-service", daemon=True)
 
     def __enter__(self) -> Self:
@@ -161,9 +151,6 @@ class SparkService:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer.join()
         with self._lock:
             self._is_over = True
             process = self._process
@@ -175,21 +162,17 @@ class SparkService:
         os.close(self._woken)
         os.close(self._wake)
 
-    def prepare(self, run_folder: Path, in_s: float) -> None:
-        """Start the session in so many seconds, beside a run's clients, giving way to all.
+    def prepare(self, run_folder: Path) -> None:
+        """Start the session while a run's nodes start, giving way to all.
 
-        It rehearses with the run: at once where the kernel keeps it from disturbing anybody, else
-        once the clients are through. From ``begin`` or ``hurry`` on it gives way to nobody.
+        It rehearses with the run before and after its clients, and from ``begin`` or ``hurry`` on
+        it gives way to nobody.
         """
         self._rehearsed = run_folder
-        self._timer = threading.Timer(in_s, self._wake_up)
-        self._timer.daemon = True
-        self._timer.start()
+        self._wake_up()
 
     def begin(self) -> None:
         """Start the session now, or let it hurry: somebody will soon ask."""
-        if self._timer is not None:
-            self._timer.cancel()
         if not self.hurry():
             self._rehearsed = None
             self._wake_up()
@@ -206,9 +189,6 @@ class SparkService:
         if process is None or process.poll() is not None:
             return False
         set_niceness(process, 0)
-        if self._idle is not None:
-            with contextlib.suppress(OSError):
-                self._idle.hurry()
         return True
 
     def _keep(self) -> None:
@@ -221,9 +201,6 @@ class SparkService:
             if process is None:
                 break
             failures += process.wait() != 0
-            if self._idle is not None:
-                self._idle.remove()
-                self._idle = None
         # Those who wait hear that nobody comes, and others that nobody is there.
         self._listener.close()
 
@@ -232,31 +209,19 @@ class SparkService:
         with self._lock, contextlib.suppress(OSError), self._log.open("ab") as log:
             if self._is_over:
                 return None
-            rehearsal: list[Path | str] = []
-            if self._rehearsed is not None:
-                self._idle = _idle_group()
-                rehearsal = [self._rehearsed, _DISTURBING if self._idle is None else _IDLE]
-            module = f"{PACKAGE}.spark_analysis.service"
             self._process = start_spark(
-                module, self._listener.fileno(), log, subprocess.STDOUT, *rehearsal
+                f"{PACKAGE}.spark_analysis.service",
+                self._listener.fileno(),
+                log,
+                subprocess.STDOUT,
+                *([] if self._rehearsed is None else [self._rehearsed]),
             )
-            if rehearsal:
+            if self._rehearsed is not None:
                 set_niceness(self._process, _GIVES_WAY)
-            if self._idle is not None:
-                self._idle.enter(self._process.pid)
             # One that follows it is started for a question.
             self._rehearsed = None
             return self._process
         return None
-
-
-def _idle_group() -> "IdleGroup | None":
-    # Only a run that prepares its analysis pays for the import, and for the look at the machine.
-    from splitbrain.runtimes.control_groups import IdleGroup
-
-    with contextlib.suppress(OSError):
-        return IdleGroup()
-    return None
 
 
 @contextlib.contextmanager

@@ -40,17 +40,15 @@ class RunOutcome(msgspec.Struct, frozen=True):
     hurried: bool = False
 
 
-#: Before the end of the load; a session that gives way to all has started by then, and rehearsed.
-_PREPARED_S: Final = 30.0
-#: Length of a load that is over before a session is of use.
+#: Length of a load for which no session is started before its end.
 _SHORT_S: Final = 15.0
 
 
 class Analyst(Protocol):
     """Somebody who analyses the run after its verdict."""
 
-    def prepare(self, run_folder: Path, in_s: float) -> None:
-        """Get ready in so many seconds, without disturbing the clients, which begin."""
+    def prepare(self, run_folder: Path) -> None:
+        """Get ready while the nodes start, without disturbing them or the clients later."""
         ...
 
     def begin(self) -> None:
@@ -153,14 +151,12 @@ class _Run:
             self._stage.end()
 
     def _course(self) -> None:
+        if self._analyst is not None and self._test.experiment.time_limit_s > _SHORT_S:
+            self._analyst.prepare(self._stage.folder.root)
         self._stage.start()
         if not self.stop.is_set():
             phase = self._load_phase()
             self.loaded = True
-            lasts_s = self._test.experiment.time_limit_s
-            if self._analyst is not None and lasts_s > _SHORT_S:
-                in_s = max(0.0, lasts_s - _PREPARED_S)
-                self._analyst.prepare(self._stage.folder.root, in_s)
             phase.run()
             self._stage.settle(phase.read_finally)
             if self._analyst is not None and not self.stop.is_set():

@@ -73,8 +73,8 @@ def test_runs_share_a_session_and_a_broken_one_spoils_itself_alone(tmp_path: Pat
     before = children(os.getpid())
     with shared_session() as service:
         assert service is not None
-        # It starts beside the clients of a run, and gives way to them until they are through.
-        service.prepare(first, 0.0)
+        # It starts beside the nodes of a run, and gives way to all until the clients are through.
+        service.prepare(first)
         await_true(lambda: {niceness(each) for each in children(os.getpid()) - before} == {19}, 60)
         (process,) = children(os.getpid()) - before
         service.begin()

@@ -155,14 +155,16 @@ def test_programs_that_a_system_needs_without_images(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    etcd, finding = machine_probes.look_at_programs()
-    assert (etcd.name, finding.name) == ("programs of etcd", "programs of redis")
-    says_no(etcd, "etcd", "apt-get install etcd-server", "local")
-    says_no(finding, "redis-server, redis-sentinel", "apt-get install redis-server", "local")
+    found = {each.name: each for each in machine_probes.look_at_programs()}
+    assert [*found] == ["programs of etcd", "programs of nats", "programs of redis"]
+    says_no(found["programs of etcd"], "etcd", "apt-get install etcd-server", "local")
+    says_no(found["programs of nats"], "nats-server", "apt-get install nats-server", "local")
+    redis = found["programs of redis"]
+    says_no(redis, "redis-server, redis-sentinel", "apt-get install redis-server", "local")
     for name in ("redis-server", "redis-sentinel"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    assert [each.answer for each in machine_probes.look_at_programs()] == ["no", "yes"]
+    assert [each.answer for each in machine_probes.look_at_programs()] == ["no", "no", "yes"]
 
 
 def test_a_kernel_that_cannot_be_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

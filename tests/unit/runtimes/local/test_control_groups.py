@@ -11,7 +11,7 @@ from splitbrain.contracts.arms import MemoryState
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes import control_groups
-from splitbrain.runtimes.control_groups import Controller, IdleGroup, NodeGroups, sweep_groups
+from splitbrain.runtimes.control_groups import Controller, NodeGroups, sweep_groups
 from splitbrain.runtimes.local.processes import LocalProcesses
 from splitbrain.runtimes.owners import this_process
 
@@ -52,24 +52,6 @@ def bases(
 ) -> dict[Controller, Path]:
     give_files(monkeypatch, request.param)
     return {"cpu": tmp_path, "memory": tmp_path}
-
-
-def test_an_idle_group_hurries_once_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_groups, "possible_bases", lambda: {"cpu": tmp_path})
-    with pytest.raises(FileNotFoundError):
-        IdleGroup()
-    assert list(tmp_path.iterdir()) == [], "an older kernel knows no idle groups"
-    give_files(monkeypatch, {"cpu.idle": "0", "cgroup.procs": ""})
-    group = IdleGroup()
-    (folder,) = tmp_path.iterdir()
-    group.enter(77)
-    idle = (folder / "cpu.idle").read_text()
-    group.hurry()
-    assert (idle, (folder / "cpu.idle").read_text()) == ("1", "0")
-    assert (folder / "cgroup.procs").read_text() == "77"
-    monkeypatch.setattr(control_groups, "possible_bases", dict)
-    with pytest.raises(FileNotFoundError):
-        IdleGroup()
 
 
 def test_a_share_is_as_set_and_none_once_undone(bases: dict[Controller, Path]) -> None:
