@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 import socket
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -33,11 +34,15 @@ from splitbrain.history.plan import voters
 from splitbrain.history.run_folder import RunFolder
 
 _CONNECT_TIMEOUT_S: Final = 1.0
+#: Longest wait for a connection to one node while others could be asked instead.
+_PATIENCE_S: Final = 0.7
 #: A connection that lives so long without a word is one to the node.
 _KEPT_S: Final = 0.2
 #: Time in which such an end is seen.
 _ENDED_S: Final = 0.01
 _PLAIN: Final = ImageSource("splitbrain-plain", "plain")
+
+_ConnectionT = TypeVar("_ConnectionT")
 
 
 class Refused(Exception):
@@ -269,3 +274,19 @@ class ServerClient:
         if self._writer is not None:
             self._writer.close()
         self._reader = self._writer = None
+
+
+async def connected_to_first(
+    nodes: deque[tuple[NodeName, Address]], connect: Callable[[Address], Awaitable[_ConnectionT]]
+) -> _ConnectionT:
+    """Connect to the first node that takes it, which is the first of ``nodes`` from then on.
+
+    Raises OSError or EOFError where the last of them does not either; it gets the caller's time.
+    """
+    for _ in range(len(nodes) - 1):
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await connect(nodes[0][1])
+        except (OSError, EOFError):
+            nodes.rotate(-1)
+    return await connect(nodes[0][1])

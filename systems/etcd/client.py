@@ -23,14 +23,12 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.cells import RULES, only_reads
 from splitbrain.systems.etcd.gateway import below, call, key, key_text, value, value_of
-from splitbrain.systems.servers import Refused, Unclear
+from splitbrain.systems.servers import Refused, Unclear, connected_to_first
 
 #: Keys that are there for comparisons alone, ``compared/...``.
 COMPARED: Final = "compared"
 #: Time in which whatever publishes the port of a node that is down ends a connection to it.
 _ENDED_S: Final = 0.01
-#: Longest wait for a connection to one member while others could be asked instead.
-_CONNECT_S: Final = 0.7
 _CHANGES: Final = frozenset({"kv/put", "kv/txn"})
 #: Least that a member with the usual timeout for elections takes.
 _LEASE_S: Final = 2
@@ -105,14 +103,7 @@ class EtcdClient:
         if self._streams is not None and not self._streams[0].at_eof():
             return
         await self.close()
-        for _ in range(len(self._nodes) - 1):
-            try:
-                async with asyncio.timeout(_CONNECT_S):
-                    self._streams = await _connection(self._nodes[0][1])
-                    return
-            except (OSError, EOFError):
-                self._nodes.rotate(-1)
-        self._streams = await _connection(self._nodes[0][1])
+        self._streams = await connected_to_first(self._nodes, _connection)
 
     async def _ask(
         self, name: str, request: dict[str, Any], *, changes: bool | None = None

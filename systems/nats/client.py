@@ -32,12 +32,10 @@ from splitbrain.systems.nats.jetstream import (
 )
 from splitbrain.systems.nats.protocol import NatsConnection, connect
 from splitbrain.systems.nats.streams import consumer, fence_of, stream_of, subject_of
-from splitbrain.systems.servers import Refused, Unclear
+from splitbrain.systems.servers import Refused, Unclear, connected_to_first
 
 #: How a register is read.
 FENCED, LEADER, DIRECT = "fenced", "leader", "direct"
-#: Longest wait for a connection to one node while others could be asked instead.
-CONNECTION_PATIENCE_S: Final = 0.7
 #: Between two questions for a consumer that nobody serves yet.
 _UNSERVED_S: Final = 0.02
 
@@ -91,16 +89,8 @@ class NatsClient:
     async def _connected(self) -> NatsConnection:
         if self._connection is not None and not self._connection.is_open:
             await self.close()
-        for _ in range(len(self._nodes) - 1):
-            if self._connection is not None:
-                break
-            try:
-                async with asyncio.timeout(CONNECTION_PATIENCE_S):
-                    self._connection = await connect(self._nodes[0][1])
-            except (OSError, EOFError):
-                self._nodes.rotate(-1)
         if self._connection is None:
-            self._connection = await connect(self._nodes[0][1])
+            self._connection = await connected_to_first(self._nodes, connect)
         return self._connection
 
     async def _perform(self, operation: Operation, connection: NatsConnection) -> Completion:
