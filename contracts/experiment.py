@@ -172,7 +172,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     settings: Annotated[
         dict[str, str],
         Option(
-            "NAME=VALUE, a setting of the system by its own name; repeatable.",
+            "NAME=VALUE, a setting of the system by its own name; NAME=drawn, NAME=drawn:A,B or "
+            "NAME=drawn:10..1000 draws the value by the seed; repeatable.",
             group="System",
         ),
     ] = {}

@@ -42,9 +42,9 @@ class ImageSource(msgspec.Struct, frozen=True):
     has_wheels: bool = False
     #: The folder's ``packages.txt`` names Debian packages that the base gets besides its own.
     has_packages: bool = False
-    #: The jars that the folder's ``pom.xml`` names are fetched, held to its ``jars.lock``, added as
-    #: ``jars``.
-    has_jars: bool = False
+    #: Subfolder, or ``"."``, whose ``pom.xml`` names jars: they are fetched, held to the
+    #: ``jars.lock`` beside it, and added as ``jars``.
+    jars: str | None = None
     #: Programs that runtimes without images need on this machine instead.
     programs: tuple[HostProgram, ...] = ()
 

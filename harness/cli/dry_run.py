@@ -63,6 +63,9 @@ def schedule_lines(test: PlannedTest) -> list[str]:
         f"{counted(experiment.concurrency, 'client')} at {experiment.rate:g} operations a second, "
         f"on {experiment.runtime}; {counted(len(test.schedule), 'fault')}"
     )
+    if experiment.settings:
+        chosen = ", ".join(f"{name}={value}" for name, value in experiment.settings.items())
+        title += printable(f"; {chosen}")
     rows = [tuple(_cells(fault)) for fault in sorted(test.schedule, key=lambda fault: fault.at_us)]
     if not rows:
         return [title]

@@ -5,7 +5,7 @@ nothing.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability, Deployme
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import System
 from splitbrain.harness.folder.plan_checkers import allowed_anomalies
+from splitbrain.harness.run.drawn_settings import settled_settings
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.plan_choice import (
     failover_ms,
@@ -154,6 +155,7 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
         state_machine=state_machine,
         workload=chosen,
         workload_options={**system.workload_options(chosen), **experiment.workload_options},
+        settings=settled_settings(experiment.settings, system, experiment.seed),
     )
     system.experiment = experiment
     check_bugs(experiment.bugs, system)
@@ -179,9 +181,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
         )
         faults, settings = plan(round(experiment.time_limit_s * 1000))
         draw = _faults_of(plan)
-        _check_settings(settings, experiment.nemesis, {*system_names(), system.name})
+        own = _own_settings(settings, experiment, system)
         if not experiment.settings:
-            own = settings.get(system.name, {})
             system.experiment = experiment = msgspec.structs.replace(experiment, settings=own)
     system.check_options(experiment)
     allowed_anomalies(system)
@@ -341,11 +342,18 @@ def check_simulated(system: System) -> SimulatedSystem:
     return simulation
 
 
-def _check_settings(settings: Iterable[str], plan: str, systems: set[str]) -> None:
-    """Refuse a plan file's settings for a system that does not exist: they would do nothing."""
+def _own_settings(
+    settings: Mapping[str, Mapping[str, str]], experiment: Experiment, system: System
+) -> dict[str, str]:
+    """Return a plan file's settings for the system that is run.
+
+    Those for a system that does not exist are refused: they would do nothing.
+    """
+    systems = {*system_names(), system.name}
     for name in settings:
         if name not in systems:
             raise UsageError(
-                f"the plan {plan!r} has settings for {name!r}, which is no system",
+                f"the plan {experiment.nemesis!r} has settings for {name!r}, which is no system",
                 or_nearest(name, systems, "systems"),
             )
+    return settled_settings(settings.get(system.name, {}), system, experiment.seed)

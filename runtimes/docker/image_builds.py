@@ -231,7 +231,8 @@ def run(command: list[str], action: str, target: str, folder: Path | None = None
         problem = f"{command[0]} cannot be started: {error.strerror}"
         raise HarnessError(action, target, problem, f"Install {command[0]}") from error
     if finished.returncode != 0:
-        lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
+        errors, output = (_COLOR.sub("", text) for text in (finished.stderr, finished.stdout))
+        lines = (errors.strip() or output.strip()).splitlines()[-8:]
         raise HarnessError(
             action,
             target,

@@ -156,8 +156,8 @@ class Images:
             if source.has_wheels:
                 lock = folder / "requirements.lock"
                 extra["wheels"] = image_builds.fetch_wheels(lock, self._cache)
-            if source.has_jars:
-                extra["jars"] = fetch_jars(folder, self._cache)
+            if source.jars is not None:
+                extra["jars"] = fetch_jars(folder / source.jars, self._cache)
             with ExitStack() as scratch:
                 if source.build:
                     copy = scratch.enter_context(scratch_folder("build")) / folder.name

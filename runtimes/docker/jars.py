@@ -1,8 +1,8 @@
 """The jars of an image: fetched by Maven as a pinned ``pom.xml`` says, held to the hashes locked.
 
 ``python -m splitbrain.runtimes.docker.jars FOLDER`` writes ``jars.lock`` anew for the ``pom.xml``
-of a folder below ``docker/``. Where jars come from is Maven's own configuration, never the
-project's.
+of a folder somewhere below ``docker/``. Where jars come from is Maven's own configuration, never
+the project's.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from splitbrain.runtimes.docker.image_builds import run
 #: Fetched jars and their digests: a line ``SHA256  NAME`` per jar, sorted by name.
 POM: Final = "pom.xml"
 LOCK: Final = "jars.lock"
-#: Makes sure of Maven; beside the folders of images.
+#: Makes sure of Maven; beside the folders of images, which may have a folder for each version.
 _SCRIPT: Final = "maven.sh"
 _ACTION: Final = "fetch the image's jars"
 
@@ -80,7 +80,8 @@ def _check(folder: Path, lock: Path) -> None:
 
 
 def _fetch(folder: Path, target: Path) -> None:
-    run(["bash", str(folder.parent / _SCRIPT)], _ACTION, folder.name)
+    script = next(path for above in folder.parents if (path := above / _SCRIPT).is_file())
+    run(["bash", str(script)], _ACTION, folder.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     command = ["mvn", "--quiet", "--batch-mode", "--file", str(folder / POM)]
     command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]

@@ -39,8 +39,6 @@ from splitbrain.systems.zookeeper.status import (
     figures_of,
 )
 
-VERSION: Final = "3.9.5"
-IMAGE: Final = ImageSource("splitbrain-zookeeper", "zookeeper", has_wheels=True, has_jars=True)
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
 #: Only the leader listens at it: the port for elections is that by which links are probed.
@@ -58,7 +56,7 @@ class ZooKeeperSystem(ServerSystem):
     """Adapter of one run."""
 
     name = "zookeeper"
-    image = IMAGE
+    offered_versions = ("3.9.5", "3.8.6")
     ports: Mapping[str, int] = {CLIENT_PORT: 2181, PEER_PORT: 3888, QUORUM_PORT: 2888}
     #: A server that is cut off answers reads until it notices.
     canary = Canary(nemesis="partition:follower", settings={"reads": LOCAL})
@@ -78,6 +76,12 @@ class ZooKeeperSystem(ServerSystem):
         LogPattern("exiting abnormally", "The server gave up."),
         LogPattern("Unable to load database on disk", "The data on disk cannot be read."),
     )
+
+    @property
+    def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Recipe of the version's image."""
+        name = f"splitbrain-zookeeper-{self.version}"
+        return ImageSource(name, "zookeeper", has_wheels=True, jars=self.version)
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Registers first, and all that transactions and ephemeral nodes can do."""
@@ -199,7 +203,7 @@ class ZooKeeperSystem(ServerSystem):
 
     def versions(self) -> dict[str, str]:
         """Return the version of the jars; ``plan.json`` has the image's digest."""
-        return {"zookeeper": VERSION}
+        return {"zookeeper": str(self.version)}
 
     def _asking(
         self, runtime: Endpoints, timeout_s: float

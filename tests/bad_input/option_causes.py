@@ -241,6 +241,9 @@ setting-without-value | a setting without = | test --setting fetch
   --setting 'fetch' is not a pair. Write --setting NAME=VALUE
 setting-without-name | a setting without name | test --setting =5
   --setting '=5' is not a pair. Write --setting NAME=VALUE
+setting-from-nothing | nothing to draw a setting from | test --setting fetch=drawn --dry-run
+  the setting fetch of kraft cannot be 'drawn', which names no values.
+  Write drawn:A,B for one of these values, or drawn:10..1000 for a whole number
 unknown-setting | no such setting | test --setting foo=bar | process
   unknown setting 'foo'; known are {KNOWN_SETTINGS}. Correct the bug or the setting
 setting-word | a setting of the wrong type | test --setting fetch_timeout_ms=soon

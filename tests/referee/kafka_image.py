@@ -4,4 +4,4 @@ from typing import Final
 
 from splitbrain.contracts.runtime import ImageSource
 
-IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, has_jars=True)
+IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, jars=".")

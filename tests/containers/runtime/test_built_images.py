@@ -40,7 +40,7 @@ def test_an_image_is_smaller_than_250_megabytes_and_java(
 ) -> None:
     tag = Images(engine).ensure([source])[source.name]
     attributes: Any = engine.images.get(tag).attrs
-    assert attributes["Size"] < BYTES_MAX + (JAVA_BYTES if source.has_jars else 0)
+    assert attributes["Size"] < BYTES_MAX + (JAVA_BYTES if source.jars else 0)
 
 
 def test_the_node_image_runs_the_node_with_its_native_packages(engine: DockerClient) -> None:

@@ -123,13 +123,13 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "calls"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """An image's folder with the right lock."""
-    folder = tmp_path / "docker" / "kafka"
+@pytest.fixture(params=["kafka", "zookeeper/3.8.6"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """An image's folder with the right lock, or that of one version."""
+    folder = tmp_path / "docker" / request.param
     folder.mkdir(parents=True)
     (folder / "pom.xml").write_text("<project/>")
-    (folder.parent / "maven.sh").write_text("exit 0\n")
+    (tmp_path / "docker" / "maven.sh").write_text("exit 0\n")
     lines = [
         f"{hashlib.sha256(word.encode()).hexdigest()}  {name}\n"
         for word, name in (("one", "one-1.0.jar"), ("two", "two-2.0.jar"))
@@ -180,9 +180,23 @@ def test_a_jar_changed_in_the_cache_is_refused(calls: Path, folder: Path, tmp_pa
 
 
 def test_without_maven_the_user_is_told_what_to_do(folder: Path, tmp_path: Path) -> None:
-    (folder.parent / "maven.sh").write_text("echo 'this machine needs: maven.' >&2; exit 4\n")
+    (tmp_path / "docker" / "maven.sh").write_text("echo 'this machine needs: maven.' >&2; exit 4\n")
     with pytest.raises(HarnessError, match=r"this machine needs: maven\."):
         jars.fetch_jars(folder, tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (r"printf '\033[0m'; printf '\033[31mno such jar\033[0m\n' >&2", "no such jar"),
+        (r"printf 'no such jar\n'; printf '\033[0m\033[0m' >&2", "no such jar"),
+        (r"printf '\033[0m' >&2", "exit code 1"),
+    ],
+)
+def test_what_a_colorful_program_says_of_its_failure_is_told(said: str, told: str) -> None:
+    with pytest.raises(HarnessError) as failed:
+        image_builds.run(["sh", "-c", f"{said}; exit 1"], "build an image", "kafka")
+    assert failed.value.problem == told
 
 
 def test_a_written_lock_is_read_again(

@@ -104,6 +104,46 @@ def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path
     assert settings(settings={"a_ms": "1"}) == {"a_ms": "1"}
 
 
+def drawn(tmp_path: Path, value: str, seed: int) -> str:
+    """Value in force of a setting that the system declares with two values."""
+    run = FakeRun(tmp_path, settings={"one_ms": value, "other_ms": "kept"}, seed=seed)
+    run.system.settings = {"one_ms": ("yes", "no"), "other_ms": "1"}
+    found = prepare(run.options, run.system, lambda: run.runtime).experiment.settings
+    assert found["other_ms"] == "kept"
+    return found["one_ms"]
+
+
+@pytest.mark.parametrize(
+    ("value", "may_be"),
+    [
+        ("drawn", {"yes", "no"}),
+        ("drawn:3,x y,5", {"3", "x y", "5"}),
+        ("drawn:7", {"7"}),
+        ("drawn:0..2", {"0", "1", "2"}),
+        ("drawn:4..4", {"4"}),
+        ("drawing", {"drawing"}),
+    ],
+)
+def test_a_setting_is_drawn_by_the_seed_where_asked(
+    value: str, may_be: set[str], tmp_path: Path
+) -> None:
+    assert {drawn(tmp_path, value, seed) for seed in range(40)} == may_be
+    assert drawn(tmp_path, value, 3) == drawn(tmp_path, value, 3)
+
+
+def test_small_numbers_are_drawn_as_often_as_large_ones(tmp_path: Path) -> None:
+    numbers = [int(drawn(tmp_path, "drawn:10..10000", seed)) for seed in range(150)]
+    shares = [sum(10**at <= number < 10 ** (at + 1) for number in numbers) for at in (1, 2, 3)]
+    assert min(shares) >= 30
+    assert len(set(numbers)) > 100
+
+
+@pytest.mark.parametrize("value", ["drawn:,", "drawn:1,,2", "drawn:9..3"])
+def test_a_setting_that_has_nothing_to_draw_from_is_refused(value: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the setting one_ms of .* names no values"):
+        drawn(tmp_path, value, 1)
+
+
 def test_a_system_s_workload_options_hold_unless_the_user_gives_others(tmp_path: Path) -> None:
     def made(**given: Any) -> dict[str, Any]:
         run = FakeRun(tmp_path, **given)

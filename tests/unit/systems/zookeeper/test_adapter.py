@@ -12,6 +12,9 @@ from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import LeaderView
+from splitbrain.runtimes.docker import jars
+from splitbrain.runtimes.docker.images import ROOT
+from splitbrain.systems import registry
 from splitbrain.systems.zookeeper import adapter
 from splitbrain.systems.zookeeper.adapter import ZooKeeperSystem
 from splitbrain.systems.zookeeper.status import ServerView, digests_of, figures_of, view_of
@@ -116,6 +119,21 @@ def test_an_ensemble_is_configured(tmp_path: Path) -> None:
     assert spec.nodes[1].command[:4] == ("zookeeper-node", "/config/zoo.cfg", "2", "flushed")
     assert "-Dzookeeper.forceSync=yes" in spec.nodes[1].command
     assert system.tempo().notices_s == 3.0
+
+
+def test_each_version_is_an_image_of_its_own_with_its_locks() -> None:
+    versions = ZooKeeperSystem.offered_versions
+    found = [registry.system(f"zookeeper@{version}") for version in versions]
+    sources = [source for system in found for source in system.images()]
+    assert len({source.name for source in sources}) == len(sources) == len(versions) >= 2
+    for system, source in zip(found, sources, strict=True):
+        assert source.jars == system.version
+        assert system.versions() == {"zookeeper": system.version}
+        locked = jars.read_lock(
+            (ROOT / "docker/zookeeper" / str(source.jars) / jars.LOCK).read_text()
+        )
+        assert f"zookeeper-{system.version}.jar" in locked
+    assert registry.system("zookeeper").images()[0].name == sources[0].name
 
 
 @pytest.mark.parametrize(
