@@ -304,11 +304,18 @@ def test_a_leader_that_changed_before_the_fault_is_measured_again() -> None:
 
 def test_epochs_that_pass_without_a_fault_are_counted() -> None:
     memory = Memory()
+    acknowledge = memory.acknowledge
+
+    def acknowledge_and_elect(epoch: int) -> None:
+        """Amid the load, however late it begins."""
+        acknowledge(epoch)
+        if memory.epoch == 1:
+            memory.elect(N1)
 
     async def body() -> tuple[int, int, float]:
         quiet = await idle(cluster_of(memory), 0.0005)
-        asyncio.get_running_loop().call_later(0.01, memory.elect, N1)
-        busy = await loaded(cluster_of(memory), 0.001, 0.0)
+        memory.acknowledge = acknowledge_and_elect
+        busy = await loaded(cluster_of(memory), 0.005, 0.0)
         return quiet.epochs, busy.epochs, busy.operations_per_second
 
     idle_epochs, loaded_epochs, rate = asyncio.run(body())
