@@ -1,4 +1,8 @@
-"""Takes the picture of a page's head: ``python -m tests.browser.picture PAGE.html PICTURE.png``."""
+"""Takes the picture of a page: ``python -m tests.browser.picture PAGE.html PICTURE.png [CARD...]``.
+
+Without cards the picture is what the page's reader sees first; else it is these cards alone, by
+their ids, in the order in which the page has them.
+"""
 
 import shutil
 import sys
@@ -11,16 +15,25 @@ from tests.browser.opened_reports import BROWSERS, FLAGS
 _SIZE = {"width": 1100, "height": 800}
 
 
-def take(page: Path, picture: Path) -> None:
-    """Open a page in the browser that there is, and write what its reader sees first."""
+#: Leaves only some cards of a page.
+_ALONE = """cards => {
+    for (const each of document.querySelectorAll("header, nav, details.contents, footer, .card"))
+        if (!cards.includes(each.id)) each.style.display = "none";
+}"""
+
+
+def take(page: Path, picture: Path, *cards: str) -> None:
+    """Open a page in the browser that there is, and write what its reader sees."""
     found = next(path for name in BROWSERS if (path := shutil.which(name)))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         opened = browser.new_page(viewport={"width": _SIZE["width"], "height": _SIZE["height"]})
         opened.goto(page.absolute().as_uri(), wait_until="networkidle")
-        opened.screenshot(path=picture)
+        if cards:
+            opened.evaluate(_ALONE, cards)
+        opened.screenshot(path=picture, full_page=bool(cards))
         browser.close()
 
 
 if __name__ == "__main__":
-    take(Path(sys.argv[1]), Path(sys.argv[2]))
+    take(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])
