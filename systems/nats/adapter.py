@@ -35,7 +35,7 @@ from splitbrain.systems.nats.status import (
     ask_view,
     problem_with_stream,
 )
-from splitbrain.systems.nats.streams import configuration, stream_of
+from splitbrain.systems.nats.streams import configuration, keeps_all, stream_of
 from splitbrain.systems.questions import (
     Endpoints,
     ask_all,
@@ -212,9 +212,19 @@ class NatsSystem(ServerSystem):
         return ask_figures(runtime.endpoint(node, MONITOR_PORT), timeout_s)
 
     def digest(self, runtime: Endpoints, node: NodeName, timeout_s: float) -> MemberDigest | None:
-        """Number and bytes of the messages that the server has, at its last message."""
-        there = runtime.endpoint(node, MONITOR_PORT)
-        return ask_digest(there, stream_of(self._workload), timeout_s)
+        """Number and bytes of the messages that the server has, at its last message.
+
+        A server that fetches what it lacks of a bucket drops messages that newer ones replace
+        before it has these: until it is through its last message does not say what it has.
+        """
+        there, stream = runtime.endpoint(node, MONITOR_PORT), stream_of(self._workload)
+        if keeps_all(self._workload):
+            return ask_digest(there, stream, timeout_s)
+        before = ask_view(there, timeout_s)
+        if before is None or not before.is_settled:
+            return None
+        digest = ask_digest(there, stream, timeout_s)
+        return digest if ask_view(there, timeout_s) == before else None
 
     def versions(self) -> dict[str, str]:
         """Return the version of the module; on a runtime without images nobody knows it."""

@@ -33,6 +33,7 @@ class _Group(msgspec.Struct, frozen=True):
     state: str
     term: int
     applied: int
+    committed: int = 0
 
 
 class StreamState(msgspec.Struct, frozen=True):
@@ -77,6 +78,8 @@ class ServerView(msgspec.Struct, frozen=True):
     epoch: int
     #: Entry of the group's log up to which it has applied.
     applied: int
+    #: Whether that is all of which it knows that it is committed.
+    is_settled: bool = True
 
 
 def ask_view(there: Address, timeout_s: float) -> ServerView | None:
@@ -88,7 +91,8 @@ def ask_view(there: Address, timeout_s: float) -> ServerView | None:
     groups = accounts.get(_ACCOUNT, {})
     for name, group in groups.items():
         if name.startswith(_STREAM_GROUP):
-            return ServerView(group.state == _LEADER, group.term, group.applied)
+            is_settled = group.applied == group.committed
+            return ServerView(group.state == _LEADER, group.term, group.applied, is_settled)
     return ServerView(leads=False, epoch=0, applied=0)
 
 

@@ -21,6 +21,11 @@ def stream_of(workload: str | None) -> str:
     return _PLAIN.get(workload, f"KV_{_BUCKET}")
 
 
+def keeps_all(workload: str | None) -> bool:
+    """Return whether no message of the workload's stream replaces another."""
+    return workload in _PLAIN
+
+
 def subject_of(workload: str | None, key: str) -> str:
     """Return the subject of a register, a set or a queue."""
     return f"{_PLAIN.get(workload, f'$KV.{_BUCKET}')}.{key}"

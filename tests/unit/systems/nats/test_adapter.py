@@ -40,7 +40,7 @@ THERE = Address("127.0.0.1", 1)
 GROUPS = {
     "$G": {
         "C-R3F-1": {"state": "LEADER", "term": 7, "applied": 3},
-        "S-R3F-2": {"state": "FOLLOWER", "term": 4, "applied": 18, "leader": "x"},
+        "S-R3F-2": {"state": "FOLLOWER", "term": 4, "applied": 18, "committed": 18},
     }
 }
 TOLD = {
@@ -115,11 +115,47 @@ def test_a_server_tells_its_place_in_the_group_of_the_stream(
     GROUPS["$G"]["S-R3F-2"] |= {"state": "LEADER"}
     answered(monkeypatch, GROUPS)
     assert ask_view(THERE, 1.0) == view(4, leads=True, applied=18)
+    GROUPS["$G"]["S-R3F-2"] |= {"committed": 20}
+    answered(monkeypatch, GROUPS)
+    assert ask_view(THERE, 1.0) == ServerView(True, 4, 18, is_settled=False)
     answered(monkeypatch, {})
     assert ask_view(THERE, 1.0) == view(0, applied=0)
     for nothing in (None, [], {"$G": {"S-1": {}}}):
         answered(monkeypatch, nothing)
         assert ask_view(THERE, 1.0) is None
+
+
+#: A server that has applied all, one that has not, and one that has applied more.
+STANDS, BEHIND, AHEAD = view(4), ServerView(False, 4, 5, is_settled=False), view(4, applied=6)
+
+
+@pytest.mark.parametrize(
+    ("workload", "views", "is_told"),
+    [
+        ("register", (STANDS, STANDS), True),
+        ("register", (STANDS, AHEAD), False),
+        ("register", (STANDS, BEHIND), False),
+        ("register", (BEHIND, BEHIND), False),
+        ("register", (None, STANDS), False),
+        ("register", (STANDS, None), False),
+        ("set", (), True),
+    ],
+)
+def test_a_bucket_is_compared_where_a_server_lacks_nothing_that_it_knows_of(
+    monkeypatch: pytest.MonkeyPatch,
+    workload: str,
+    views: tuple[ServerView | None, ...],
+    *,
+    is_told: bool,
+) -> None:
+    digest = MemberDigest(3, "3 messages, 120 bytes from 1", "S-R3F-2")
+    told = iter(views)
+    monkeypatch.setattr(adapter, "ask_view", lambda there, timeout_s: next(told))
+    monkeypatch.setattr(adapter, "ask_digest", lambda *words: digest)
+    system = NatsSystem()
+    system.experiment = Experiment(system="nats", workload=workload)
+    found = system.digest(Anywhere(), N1, 1.0)
+    assert found == (digest if is_told else None)
 
 
 def test_a_server_tells_its_cluster_its_part_and_its_figures(
