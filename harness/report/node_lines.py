@@ -257,5 +257,5 @@ def _zone_s(zone: bytes | None) -> int:
 def _shown(line: bytes) -> str:
     """Return the line without the time that stands beside it."""
     own = _JSON_TIME.sub(b"", line) if line.startswith(b"{") else _ENGINE.sub(b"", line)
-    text = printable(own.decode("utf-8", "replace").rstrip())
+    text = printable(own.decode("utf-8", "replace").rstrip().expandtabs(4))
     return text if len(text) <= LINE_CHARACTERS_MAX else text[: LINE_CHARACTERS_MAX - 1] + "…"

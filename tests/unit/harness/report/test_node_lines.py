@@ -123,6 +123,13 @@ def test_hostile_lines_are_printable(tmp_path: Path) -> None:
     assert found.text.isprintable()
 
 
+def test_tabs_of_a_stack_are_blanks(tmp_path: Path) -> None:
+    lines = [f"{at(5)} closed", "\tat Server.run(Server.java:7)", f"{at(5.1)} opened"]
+    assert (
+        around(logs(tmp_path, n1=lines), 5.05).lines[1].text == "    at Server.run(Server.java:7)"
+    )
+
+
 def test_a_changed_clock_is_said_unless_the_engine_stamped_the_lines(tmp_path: Path) -> None:
     stamped = f"{at(1, '%Y-%m-%dT%H:%M:%S.%f')}000Z its own time"
     read = logs(tmp_path, {"n1": "clock-jump", "n2": "clock-jump"}, n1=[f"{at(1)} x"], n2=[stamped])
