@@ -1,7 +1,7 @@
 """Takes the picture of a page: ``python -m tests.browser.picture PAGE.html PICTURE.png [CARD...]``.
 
-Without cards the picture is what the page's reader sees first; else it is these cards alone, by
-their ids, in the order in which the page has them.
+Without cards the picture is what the page's reader sees first; else it is the headline and these
+cards, by their ids, in the order in which the page has them.
 """
 
 import shutil
@@ -15,9 +15,11 @@ from tests.browser.opened_reports import BROWSERS, FLAGS
 _SIZE = {"width": 1100, "height": 800}
 
 
-#: Leaves only some cards of a page.
+#: Leaves only the headline and some cards of a page: how to run it again, and where its folder
+#: lies, are of the machine on which it was run.
 _ALONE = """cards => {
-    for (const each of document.querySelectorAll("header, nav, details.contents, footer, .card"))
+    const rest = ".top .next, .top .note, nav, details.contents, footer, .card";
+    for (const each of document.querySelectorAll(rest))
         if (!cards.includes(each.id)) each.style.display = "none";
 }"""
 
