@@ -53,7 +53,7 @@ from splitbrain.harness.report.alarms import Alarm
 from splitbrain.harness.report.github import tell_github
 
 LAKE: Final = "lake"
-_VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
+_VOID: Final = "VOID: a canary was not found, so its valid runs prove nothing."
 
 
 class NightlyOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,10 @@ _WHY_VOID = (
     "The valid runs of this night prove nothing: the cause that hid an expected violation would "
     "have hidden others as well. Find out why it was not seen before believing anything else here."
 )
+_WHY_NOT_LOOKED = (
+    "The valid runs of this night prove nothing: no run in which a violation is expected was made, "
+    "so nothing shows that one would have been seen."
+)
 _COVERAGE = "Fault coverage of all nights"
 _PROGRAMS = "Programs of all nights"
 _CODES = {
@@ -80,7 +84,9 @@ def headline(night: NightTally) -> str:
         void = ", and the night is void" if night.is_void else ""
         return f"INVALID: {name}: {counted(len(night.violations), 'unexpected violation')}{void}"
     if night.is_void:
-        return f"VOID: {name}: {counted(len(night.toothless), 'expected violation')} went unseen"
+        looked = any(cell.finished for cell in night.toothless)
+        missed = "went unseen" if looked else "never looked for"
+        return f"VOID: {name}: {counted(len(night.toothless), 'expected violation')} {missed}"
     if night.failures:
         return f"HARNESS FAILED: {name}: {counted(len(night.failures), 'run')} failed"
     if night.inconclusive:
@@ -163,7 +169,9 @@ def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
         if runs:
             yield title, [line for run in runs for line in _run_lines(run)]
     if night.toothless:
-        yield "The night is void", [*map(toothless_sentence, night.toothless), _WHY_VOID]
+        looked = any(cell.finished for cell in night.toothless)
+        why = _WHY_VOID if looked else _WHY_NOT_LOOKED
+        yield "The night is void", [*map(toothless_sentence, night.toothless), why]
     if night.cut:
         why = "the time budget was used up" if night.ended else "the night is not over"
         if night.ended and night.ended.reason == "replaced":
@@ -187,6 +195,8 @@ def _item(line: str) -> str:
 
 def toothless_sentence(cell: CellTally) -> str:
     """Return how often the expected violation of a cell was found, and how often it must be."""
+    if not cell.finished:
+        return f"{cell.planned.cell}: not run, and at least {cell.planned.at_least} must find it"
     runs = f"{cell.as_expected} of {counted(cell.finished, 'run')}"
     return f"{cell.planned.cell}: found in {runs}, at least {cell.planned.at_least} must be"
 

@@ -61,7 +61,7 @@ def test_a_night_runs_ingests_gates_and_makes_room(
 def test_a_canary_that_was_not_seen_makes_the_night_void(nightly: Nightly) -> None:
     nightly.suites.write(MISSED, matrix("good", seeds=[2], setting=does("valid")))
     assert nightly.run() == 3
-    assert "VOID: a canary went unseen" in nightly.output
+    assert "VOID: a canary was not found" in nightly.output
 
 
 def test_the_last_night_that_was_not_void_is_the_baseline_of_the_next(
@@ -102,7 +102,7 @@ def test_a_void_night_is_void_with_the_real_gate_too(
     assert nightly.run(fake=False) == 3, nightly.output
     (folder,) = nightly.folders()
     assert "canaries\\_missed == 0 is violated" in (folder / "gate.md").read_text()
-    assert "VOID: a canary went unseen" in nightly.output.splitlines()[-1]
+    assert "VOID: a canary was not found" in nightly.output.splitlines()[-1]
     # The runs to be looked into are there.
     runs = {run.seed: Path(str(run.run_folder)) for run in nightly.suites.runs()}
     assert (runs[1] / "history.jsonl").exists()
@@ -113,7 +113,7 @@ def test_a_violation_that_the_gate_saw_wins_over_a_void_night(nightly: Nightly) 
     nightly.suites.write(MISSED, matrix("bad", seeds=[2], setting=does("invalid")))
     nightly.ends_with("gate", 1)
     assert nightly.run() == 1
-    assert "the gate is red. VOID: a canary went unseen" in nightly.output
+    assert "the gate is red. VOID: a canary was not found" in nightly.output
 
 
 def test_what_the_policy_spares_is_spared(nightly: Nightly) -> None:
