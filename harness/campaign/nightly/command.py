@@ -37,6 +37,7 @@ from splitbrain.harness.campaign.suite import night as suite_nights
 from splitbrain.harness.campaign.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
 from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.ledger import Ledger
+from splitbrain.harness.campaign.suite.reading import check_cells, plan
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
 from splitbrain.harness.console.standard_streams import answer as answer_user
 from splitbrain.harness.export.posting import Patience
@@ -83,6 +84,8 @@ def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
     nights = Nights(options.runs_folder.absolute() / NIGHTS / file.suite.suite.name)
     command = _Command(file, options, nights, console)
     try:
+        if options.check:  # before the night's folder is made
+            check_cells(file.suite.path, plan(file.suite, 0))
         # Of its runs, of the look at all of them and of the gate.
         with nights.locked(), shared_session():
             return command.run()

@@ -313,6 +313,18 @@ def test_the_command_line_says_it_in_one_sentence(
     assert "cannot be read" in capsys.readouterr().err
 
 
+def test_a_night_whose_cells_cannot_be_run_leaves_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = SUITE.replace("[[matrix]]", '[[matrix]]\nnemesis = "kil"', 1)
+    (folder / "suite.toml").write_text(wrong)
+    (folder / "night.toml").write_text(SMALL)
+    runs = folder / "runs"
+    assert splitbrain(["nightly", str(folder / "night.toml"), "--runs-folder", str(runs)]) == 64
+    assert "Did you mean 'kill'?" in capsys.readouterr().err
+    assert not runs.exists()
+
+
 def test_the_shipped_nights_can_be_run_by_this_version() -> None:
     nights = sorted((Path(__file__).parents[5] / "bench" / "nights").glob("*.toml"))
     assert nights
