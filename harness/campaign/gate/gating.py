@@ -60,7 +60,7 @@ from splitbrain.history.spark_extra import COMMAND, has_spark
 #: Said where the last night is to be the baseline, and there is none.
 FIRST: Final = (
     "No earlier night or gate that proved something was found beside these runs: this one has no "
-    "baseline, so nothing is compared, and the next one is compared with it."
+    "baseline, so nothing is compared. If it proves something, the next one is compared with it."
 )
 
 
