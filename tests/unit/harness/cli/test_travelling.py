@@ -135,6 +135,16 @@ def test_a_dry_run_shows_the_schedule_and_starts_nothing(told: Told, tmp_path: P
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_dry_run_shows_the_settings_that_each_seed_draws(told: Told) -> None:
+    name = "controller.quorum.fetch.timeout.ms"
+    code, said, _ = told(
+        "test", "--dry-run", "--seeds", "0:9", "--setting", f"{name}=drawn:1500,3000"
+    )
+    assert code == 0
+    titles = [line for line in said.splitlines() if line.startswith("splitbrain kraft-register")]
+    assert {title.rpartition("; ")[2] for title in titles} == {f"{name}=1500", f"{name}=3000"}
+
+
 @pytest.mark.parametrize("made_by", [["--made-by", "0.0.1+feedbee"], ["--made-by=0.0.1+feedbee"]])
 def test_a_line_that_bash_has_read_tells_another_version(
     made_by: list[str], capsys: pytest.CaptureFixture[str]
