@@ -7,6 +7,7 @@ from pathlib import Path
 
 from splitbrain.harness.folder import results
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.names import LOCK_LABEL
 from tests.told_processes import ToldProcess
 
 ROOT = Path(__file__).parents[2]
@@ -69,9 +70,13 @@ class StartedTest(ToldProcess):
         return results.read(RunFolder(self.root).results)
 
 
-def leftovers(run_id: str) -> str:
-    """Containers, networks and volumes of a run that are still there."""
-    filters = ["--filter", f"label=splitbrain.run={run_id}"]
+def leftovers(root: Path | str) -> str:
+    """Containers, networks and volumes of the run of a folder that are still there.
+
+    They are known by its lock: a run of another test that began in the same second has its id too.
+    """
+    lock = RunFolder(Path(root).resolve()).lock
+    filters = ["--filter", f"label={LOCK_LABEL}={lock}"]
     listings = [
         subprocess.run(
             ["docker", *what, *filters, "-q"], capture_output=True, text=True, check=True

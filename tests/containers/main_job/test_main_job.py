@@ -27,7 +27,7 @@ def test_a_correct_quorum_survives_each_kind_of_fault(tmp_path: Path) -> None:
     assert len(found.epochs) > 1
     assert set(found.operations) == {"read", "write", "cas"}
     assert found.reproduce in output
-    assert leftovers(found.run) == ""
+    assert leftovers(found.run_folder) == ""
     folder = RunFolder(Path(found.run_folder))
     assert folder.node_names() == ["n1", "n2", "n3"]
     for node in folder.node_names():
@@ -94,12 +94,13 @@ def test_a_killed_harness_leaves_a_folder_that_check_judges(tmp_path: Path) -> N
     assert told["linearizability:cas-register"] == "valid"
     assert "invalid" not in told.values()
     # Checking has saved what the nodes left and removed the rest.
-    assert leftovers(folder.root.name) == ""
+    assert leftovers(folder.root) == ""
 
 
 def test_ctrl_c_heals_stops_and_reports(tmp_path: Path) -> None:
     test = StartedTest(tmp_path, "--nemesis", "isolate-leader", "--time-limit", "60")
     test.until("partition:leader", "verified")
+    assert leftovers(test.root) != ""
     interrupted = time.monotonic()
     test.process.send_signal(signal.SIGINT)
     before = len(test.said)
@@ -108,4 +109,4 @@ def test_ctrl_c_heals_stops_and_reports(tmp_path: Path) -> None:
     assert time.monotonic() - interrupted < 60
     assert "removed" in said[before:]
     assert "Reproduce" in said[before:]
-    assert leftovers(test.root.name) == ""
+    assert leftovers(test.root) == ""

@@ -22,7 +22,7 @@ def test_a_cluster_goes_on_after_its_leader_was_killed(tmp_path: Path) -> None:
     assert {fault.kind for fault in found.faults if fault.verified} == {"kill"}
     verdicts = {result.checker: result.verdict.value for result in found.checkers}
     assert verdicts["linearizability:cas-register"] == verdicts["member-digests"] == "valid"
-    assert leftovers(found.run) == ""
+    assert leftovers(found.run_folder) == ""
 
 
 def test_a_server_that_is_cut_off_answers_direct_gets_with_older_states(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_quorum_queues_keep_what_was_confirmed(tmp_path: Path) -> None:
     code, found, output = run(tmp_path, *RABBITMQ, *options)
     assert code == 0, output
     assert found.vacuous == ()
-    assert leftovers(found.run) == ""
+    assert leftovers(found.run_folder) == ""
 
 
 def test_mirrored_queues_lose_it_where_the_cluster_heals_itself(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_an_isolated_primary_loses_acknowledged_elements_by_a_named_fault(tmp_pa
     assert lost.items() <= acknowledged.items()
     # Clients that follow were served by the new primary meanwhile.
     assert {fault.leader} < set(acknowledged.values())
-    assert leftovers(found.run) == ""
+    assert leftovers(found.run_folder) == ""
     assert folder.summary.read_text().count("during fault 0") >= 1
 
 
@@ -96,7 +96,7 @@ def test_an_isolated_primary_loses_elements_of_queues(tmp_path: Path) -> None:
     # Elements are still taken at the end, and each queue was drained.
     assert judged.figures["not-drained"] == judged.figures["never-looked-for"] == 0
     assert found.vacuous == ()
-    assert leftovers(found.run) == ""
+    assert leftovers(found.run_folder) == ""
 
 
 def test_without_a_fault_a_queue_is_in_order_and_drained(tmp_path: Path) -> None:

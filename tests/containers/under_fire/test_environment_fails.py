@@ -40,7 +40,7 @@ def test_an_engine_that_goes_away_costs_the_logs_alone(tmp_path: Path, relay: En
     assert code == 3, said
     assert verdicts(run.results())["lost-commits"] == "valid"
     assert verdicts(run.results())["record"] == "valid"
-    assert leftovers(run.root.name) == ""
+    assert leftovers(run.root) == ""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_full_disk_under_the_run_folder_leaves_a_prefix_of_the_run(small_disk:
     record = load_run(run.root)
     assert len(record.operations) > 100
     assert not [problem for problem in record.problems if "history.jsonl is broken" in problem]
-    assert leftovers(run.root.name) == ""
+    assert leftovers(run.root) == ""
     # Nodes write their state events to the same disk: that they end with it is not their fault.
     found = run.results()
     assert verdicts(found)["node-health"] != "invalid"
@@ -103,7 +103,7 @@ def test_a_node_that_never_starts_shows_its_last_lines(tmp_path: Path) -> None:
     assert "Traceback" not in said
     assert "n2 exited with code 9" in said
     assert "cannot open the log: no such disk" in said.split("splitbrain: ")[-1]
-    assert leftovers(run.root.name) == ""
+    assert leftovers(run.root) == ""
     assert run.results().exit_code == 3
     code, said = check(run.root)
     assert code == 3, said
@@ -124,4 +124,4 @@ def test_three_signals_leave_at_once_and_the_rest_to_the_watchdog(tmp_path: Path
     code, said = check(run.root)
     assert code == 2, said
     assert "INTERRUPTED" in said.splitlines()[-1] or "UNKNOWN" in said.splitlines()[-1]
-    assert leftovers(run.root.name) == ""
+    assert leftovers(run.root) == ""

@@ -24,7 +24,7 @@ def test_an_ensemble_goes_on_after_its_leader_was_killed(tmp_path: Path) -> None
     assert verdicts["linearizability:cas-register"] == verdicts["member-digests"] == "valid"
     digests = next(result for result in found.checkers if result.checker == "member-digests")
     assert "3 members told equal digests" in digests.reason
-    assert leftovers(found.run) == ""
+    assert leftovers(found.run_folder) == ""
 
 
 @pytest.mark.nightly
