@@ -12,6 +12,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.runtimes.docker.images import POD, Images
 from splitbrain.systems.registry import names, system
+from tests.awaiting import await_true
 
 pytestmark = pytest.mark.containers
 
@@ -121,6 +122,8 @@ def test_a_pause_container_leaves_at_once_when_asked(engine: DockerClient) -> No
         Images(engine).ensure(())[POD.name], detach=True, network_mode="none"
     )
     try:
+        # A shell that is the container's first process and has set no trap yet ignores the signal.
+        await_true(lambda: "sleep" in str(container.top()["Processes"]), 60)
         began = time.monotonic()
         container.stop(timeout=30)
         assert time.monotonic() - began < 15
