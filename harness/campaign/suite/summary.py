@@ -84,8 +84,7 @@ def headline(night: NightTally) -> str:
         void = ", and the night is void" if night.is_void else ""
         return f"INVALID: {name}: {counted(len(night.violations), 'unexpected violation')}{void}"
     if night.is_void:
-        looked = any(cell.finished for cell in night.toothless)
-        missed = "went unseen" if looked else "never looked for"
+        missed = "went unseen" if night.has_looked else "never looked for"
         return f"VOID: {name}: {counted(len(night.toothless), 'expected violation')} {missed}"
     if night.failures:
         return f"HARNESS FAILED: {name}: {counted(len(night.failures), 'run')} failed"
@@ -169,8 +168,7 @@ def _findings(night: NightTally) -> Iterable[tuple[str, list[str]]]:
         if runs:
             yield title, [line for run in runs for line in _run_lines(run)]
     if night.toothless:
-        looked = any(cell.finished for cell in night.toothless)
-        why = _WHY_VOID if looked else _WHY_NOT_LOOKED
+        why = _WHY_VOID if night.has_looked else _WHY_NOT_LOOKED
         yield "The night is void", [*map(toothless_sentence, night.toothless), why]
     if night.cut:
         why = "the time budget was used up" if night.ended else "the night is not over"

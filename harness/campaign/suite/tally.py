@@ -99,6 +99,11 @@ class NightTally(msgspec.Struct, frozen=True):
         return tuple(cell for cell in self.cells if cell.is_toothless)
 
     @property
+    def has_looked(self) -> bool:
+        """Return whether any cell whose planted bug went unseen had a run."""
+        return any(cell.finished for cell in self.toothless)
+
+    @property
     def is_void(self) -> bool:
         """Return whether its valid runs mean nothing."""
         return bool(self.toothless)
