@@ -129,6 +129,18 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             group="Faults",
         ),
     ] = "partition,pause,kill"
+    #: None: as long as the system is known to take; who has not recovered by then is unknown.
+    recovery_limit_s: Annotated[
+        float | None,
+        Option(
+            "The nodes promise to agree again within this time once every fault is healed, such as "
+            "90 or 2m; if they do not, the run is invalid. By default that is unknown.",
+            above=0,
+            most=OPERATION_TIMEOUT_S_MAX,
+            unit="of seconds",
+            group="Faults",
+        ),
+    ] = None
     runtime: Annotated[
         str,
         Option(

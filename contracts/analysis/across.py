@@ -72,7 +72,7 @@ class RunFingerprint(RowAcross, frozen=True):
 
 
 class Failure(RowAcross, frozen=True):
-    """A fingerprint: met since a moment, before it, or both."""
+    """A fingerprint: met since a moment, before it, or both; expected ones stand apart."""
 
     table = "failures/1"
     fingerprint: str
@@ -82,7 +82,7 @@ class Failure(RowAcross, frozen=True):
     shape: str
     #: new, known, resolved (not met again)
     state: str
-    #: Met in runs alone of which their suite expects a violation.
+    #: Met in runs of which their suite expects a violation; else in the others.
     expected: bool
     runs_since: int
     runs_before: int

@@ -247,7 +247,7 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
     if not record.is_drawn:
         yield NODE_CHECKER, node_health.judge_nodes
-    if node_health.is_agreement_overdue(record):
+    if node_health.is_agreement_overdue(record) or node_health.is_recovery_promised(record):
         yield node_health.AGREEMENT_CHECKER, node_health.judge_convergence
     yield RECORD_CHECKER, record_health.judge_record
 

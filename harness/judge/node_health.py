@@ -7,9 +7,9 @@ first: the watch over the nodes (``phases.jsonl``), state events (restarts, ``fa
 and fault windows, the nodes' logs. A node without any trace is ``unknown``, never healthy; where
 the record of faults is damaged, nobody is blamed.
 
-Nodes that disagree although every fault was healed make a finding of its own, ``unknown`` and never
-``invalid``: a read from one no longer speaks for the others. Sources: design, section 5 (verdicts);
-issue 18, section 4.
+Nodes that disagree although every fault was healed make a finding of its own: a read from one no
+longer speaks for the others. It is ``unknown``, since they may only be slow, but where the run
+promises a recovery within a time. Sources: design, section 5 (verdicts); issue 18, section 4.
 """
 
 from collections.abc import Iterator, Sequence
@@ -280,10 +280,37 @@ def is_agreement_overdue(record: RunRecord) -> bool:
     return record.reached("healed")
 
 
+def is_recovery_promised(record: RunRecord) -> bool:
+    """Return whether the nodes promised to agree within a time, and were given it."""
+    asked = {phase.phase for phase in record.phases} & {"converged", "not-converged"}
+    if not asked or record.reached("interrupted") or not record.reached("healed"):
+        return False
+    return record.plan is not None and record.plan.experiment.recovery_limit_s is not None
+
+
 def judge_convergence(record: RunRecord) -> CheckResult:
-    """Return the finding on a run whose nodes should have agreed and did not."""
-    reason = f"All faults were healed. {disagreement(record)}"
-    return CheckResult(AGREEMENT_CHECKER, Verdict.UNKNOWN, reason)
+    """Return the finding on nodes that did not agree, or that promised to within a time."""
+    plan, differs = record.plan, disagreement(record)
+    limit_s = None if plan is None else plan.experiment.recovery_limit_s
+    if limit_s is None:
+        reason = f"All faults were healed. {differs}"
+        return CheckResult(AGREEMENT_CHECKER, Verdict.UNKNOWN, reason)
+    times = {phase.phase: phase.time for phase in record.phases}
+    # In a simulated world the load goes on for a while after the heal.
+    since = max(times["healed"], times.get("load-ended", 0))
+    took_s = (times["converged" if differs is None else "not-converged"] - since) / 1e9
+    how = f"The nodes agreed after {took_s:.1f} s." if differs is None else differs
+    reason = f"All faults were healed, and agreement was promised within {limit_s:g} s. {how}"
+    if differs is None and took_s <= limit_s:
+        figures = {"agreed_after_s": round(took_s, 3)}
+        return CheckResult(AGREEMENT_CHECKER, Verdict.VALID, reason, figures)
+    unhealed = not record.knows_its_faults or not all(window.healed for window in record.windows)
+    if unhealed or took_s < limit_s:
+        lacks = "not all faults are known to be healed" if unhealed else "they had less time"
+        reason = f"Whether the nodes keep their promise to recover is not known, since {lacks}."
+        return CheckResult(AGREEMENT_CHECKER, Verdict.UNKNOWN, reason)
+    violation = {"kind": "not-recovered", "time": since, "sentence": reason}
+    return CheckResult(AGREEMENT_CHECKER, Verdict.INVALID, reason, violations=(violation,))
 
 
 def single_holders(record: RunRecord, *, converged: bool) -> frozenset[str]:

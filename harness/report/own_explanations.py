@@ -143,7 +143,7 @@ CHECKERS: Final = (
         name="convergence",
         says="Once every fault was healed the nodes came to hold the same within their patience.",
         why="A cluster that never recovers serves nobody. It is `unknown`, since it may only have "
-        "been slow.",
+        "been slow, unless `--recovery-limit` says by when it must have recovered.",
         next_step="Look at which node lagged, and why it did not fetch.",
     ),
     Explanation(

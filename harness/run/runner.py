@@ -78,7 +78,13 @@ def run_test(
         living = context.enter_context(
             create_run(test.options.runs_folder, name, test.experiment.seed)
         )
-        run = _Run(test, name, living, timing or Timing.of(test.system.tempo()), analyst)
+        run = _Run(
+            test,
+            name,
+            living,
+            timing or Timing.of(test.system.tempo(), test.experiment.recovery_limit_s),
+            analyst,
+        )
         title = f"splitbrain {name}, seed {test.experiment.seed}, {living.run_id}"
         display = LiveDisplay(console, run.progress, title)
 

@@ -54,14 +54,15 @@ class Timing(msgspec.Struct, frozen=True):
     nemesis: Patience = Patience()
 
     @classmethod
-    def of(cls, tempo: Tempo) -> "Timing":
-        """Return the waits for a system of this tempo."""
+    def of(cls, tempo: Tempo, recovery_limit_s: float | None = None) -> "Timing":
+        """Return the waits for a system of this tempo; none ends before the promised recovery."""
         nemesis = Patience(
             started_us=round(1e6 * tempo.started_s),
             healed_us=round(1e6 * tempo.started_s),
             resumed_us=round(1e6 * tempo.resumed_s),
         )
-        return cls(tempo.ready_s, tempo.converged_s, nemesis=nemesis)
+        converged_s = max(tempo.converged_s, recovery_limit_s or 0.0)
+        return cls(tempo.ready_s, converged_s, nemesis=nemesis)
 
 
 class Stage:

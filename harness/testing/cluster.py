@@ -287,7 +287,7 @@ class Cluster:
         living = self._context.enter_context(create_run(runs, self._name, seed))
         plan = plan_of(test, self._name, living.run_id)
         plan = msgspec.structs.replace(plan, driven_by=self._driven_by)
-        timing = self._timing or Timing.of(test.system.tempo())
+        timing = self._timing or Timing.of(test.system.tempo(), test.experiment.recovery_limit_s)
         self._equipment = needs(equipment)
         self._test = test
         self._stage = Stage(test, plan, living, timing, self._equipment)

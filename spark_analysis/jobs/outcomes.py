@@ -4,11 +4,12 @@ Definitions, used by the jobs and by their reference in the tests:
 
 - The *faults* of a run are the kinds of those that were injected into it.
 - A run is *expected* to be invalid where its suite says so: its findings are no news.
-- A *failure* is a fingerprint (``checker.fingerprints``). It is *known* where a run that started
-  before a given moment met it and one since then did, *new* where only one since then did, else
-  *resolved*: not met again, which is less than mended. A run of unknown start counts as before. A
-  failure judged before anomalies had names counts as the named one that had the same fingerprint
-  then, if there is one alone.
+- A *failure* is a fingerprint (``checker.fingerprints``) of expected runs, or of the others: that
+  a canary shows it makes no failure known that nobody expected. It is *known* where a run that
+  started before a given moment met it and one since then did, *new* where only one since then did,
+  else *resolved*: not met again, which is less than mended. A run of unknown start counts as
+  before. A failure judged before anomalies had names counts as the named one that had the same
+  fingerprint then, if there is one alone.
 - Runs have *one plan* where their plan digests are equal. Of those that were judged valid or
   invalid (n), k met the failure. It is *not-replayed* for n = 1, *deterministic* for k = n,
   *never-again* where only the first of them met it, else it fails *sometimes*. Runs without such a
@@ -185,15 +186,14 @@ def _result_of(row: dict[str, Any]) -> CheckResult:
 
 
 def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime) -> DataFrame:
-    """Return a ``Failure`` of each fingerprint, by a moment with a time zone."""
+    """Return a ``Failure`` of each fingerprint and expectation, by a moment with a time zone."""
     started = sql.col("started_at")
     is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
     latest = sql.struct(started, *map(sql.col, ("run_id", "sentence", "reproduce")))
     grouped = (
         fingerprints.join(runs.select("run_id", "started_at", "expected", "reproduce"), "run_id")
-        .groupBy("fingerprint", "checker", "kind", "shape")
+        .groupBy("fingerprint", "checker", "kind", "shape", "expected")
         .agg(
-            sql.min("expected").alias("expected"),
             sql.count_distinct(sql.when(is_since, sql.col("run_id"))).alias("runs_since"),
             sql.count_distinct(sql.when(~is_since, sql.col("run_id"))).alias("runs_before"),
             sql.min("started_at").alias("first_at"),

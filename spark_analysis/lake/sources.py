@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from splitbrain.history.expectation import was_done_again
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis.damage import Damage
 from splitbrain.spark_analysis.lake.commits import COMMITS, Source
@@ -32,7 +33,8 @@ class _Sealed(msgspec.Struct, frozen=True):
 def find_runs(folder: Path) -> Iterator[Path]:
     """Yield folders of runs at or below a folder, by path; links are not followed.
 
-    A folder with a plan or a history is a run, and nothing is looked for below it.
+    A folder with a plan or a history is a run, and nothing is looked for below it. What a suite has
+    done again is left out, unless it is named itself.
 
     Raises:
         OSError: the folder itself cannot be listed.
@@ -41,7 +43,8 @@ def find_runs(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         if "plan.json" in files or "history.jsonl" in files:
             folders.clear()
-            yield Path(place)
+            if Path(place) == folder or not was_done_again(Path(place)):
+                yield Path(place)
         elif COMMITS in folders and "tables" in folders:
             folders.clear()  # a lake
         folders[:] = sorted(name for name in folders if not name.startswith("."))

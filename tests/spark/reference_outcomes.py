@@ -59,24 +59,24 @@ def fingerprints(runs: Iterable[Row], findings: Mapping[str, Sequence[CheckResul
     return found
 
 
-def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str, Row]:
+def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[tuple[str, bool], Row]:
+    """By fingerprint, and whether a violation was expected of the runs that met it."""
     by_id = {run["run_id"]: run for run in runs}
-    met: dict[str, list[Row]] = defaultdict(list)
+    met: dict[tuple[str, bool], list[Row]] = defaultdict(list)
     sentences: dict[tuple[str, str], str] = {}
     for run_id, _, fingerprint, _, _, sentence in found:
         if (fingerprint, run_id) not in sentences:
-            met[fingerprint].append(by_id[run_id])
+            met[fingerprint, by_id[run_id]["expected"]].append(by_id[run_id])
         sentences[fingerprint, run_id] = max(sentence, sentences.get((fingerprint, run_id), ""))
-    result: dict[str, Row] = {}
-    for fingerprint, members in met.items():
+    result: dict[tuple[str, bool], Row] = {}
+    for (fingerprint, expected), members in met.items():
         now = [run for run in members if run["started_at"] and run["started_at"] >= since]
         then = len(members) - len(now)
         state = "resolved" if not now else "known" if then else "new"
         starts = [run["started_at"] for run in members if run["started_at"]]
         last = max(members, key=lambda run: (run["started_at"] or 0, run["run_id"]))
-        result[fingerprint] = {
+        result[fingerprint, expected] = {
             "state": state,
-            "expected": all(run["expected"] for run in members),
             "runs_since": len(now),
             "runs_before": then,
             "first_at": min(starts),

@@ -27,7 +27,7 @@ from splitbrain.harness.folder.results import leading_sentence
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.border import foreign_entry
-from splitbrain.history.expectation import expects_violation
+from splitbrain.history.expectation import expects_violation, was_done_again
 from splitbrain.history.plan import Plan, decode_plan, reproduce_command
 from splitbrain.history.reproduce_line import line_of
 from splitbrain.history.run_folder import RunFolder
@@ -119,12 +119,16 @@ def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
 
 
 def _run_folders(top: Path) -> Iterator[RunFolder]:
-    """Yield run folders at or below a folder, by name; links such as ``latest`` are skipped."""
+    """Yield run folders at or below a folder, by name; links such as ``latest`` are skipped.
+
+    So is what a suite has done again, unless it is named itself.
+    """
     for place, folders, _ in os.walk(top.resolve()):
         folder = RunFolder(Path(place))
         if folder.plan.exists() or folder.results.exists():
             folders.clear()
-            yield folder
+            if folder.root == top.resolve() or not was_done_again(folder.root):
+                yield folder
         elif is_lake(place):
             folders.clear()
         folders.sort()

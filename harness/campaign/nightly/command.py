@@ -122,8 +122,8 @@ class _Command:
             code, record = self._with_suite(record)
         night = record.night
         if night is None:
+            # The suite has said so.
             sentence = "The night is not over: the same command goes on with it."
-            self._say(sentence)
             answer_user(self._console, {"sentence": sentence, "folder": None, "record": record})
             return code if code != EXIT_VALID else EXIT_UNKNOWN
         tally = self._tally(night)
@@ -247,14 +247,19 @@ class _Command:
         return code, record
 
     def _last_ended(self) -> str | None:
-        """Return the last night of the suite if it has ended."""
-        last = suite_nights.latest(self._suites, self._file.suite.suite.name)
-        tally = None if last is None else self._tally(last.root.name)
-        return None if tally is None or tally.ended is None else tally.began.night
+        """Return the last night of the suite that has ended; one that has not may come after it."""
+        ended = [
+            tally.began.night
+            for tally in self._tallies()
+            if tally.ended is not None and tally.ended.reason != "replaced"
+        ]
+        return ended[-1] if ended else None
 
     def _tally(self, night: str | None) -> NightTally | None:
-        tallies = nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
-        return next((tally for tally in tallies if tally.began.night == night), None)
+        return next((tally for tally in self._tallies() if tally.began.night == night), None)
+
+    def _tallies(self) -> list[NightTally]:
+        return nights_of(Ledger(self._ledger).lines(), self._file.suite.suite.name)
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)

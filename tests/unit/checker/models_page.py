@@ -109,7 +109,10 @@ sentence, as `not run` in every list of checkers, and under `not_run` in `result
 no checker can judge is `unknown`. `split-brain` judges every run that has logs, asked for or not.
 
 That the nodes did not come to agree within their patience, though every fault was healed, is a
-finding of its own: `convergence`, which is `unknown`.
+finding of its own: `convergence`, which is `unknown`, since they may only have been slow. With
+`--recovery-limit 90` they promise to agree within 90 s of the heal: the harness waits that long at
+least, and later or never is `invalid` (kind `not-recovered`). In a simulated cluster these are
+seconds of its own clock.
 
 Kinds of violations that a system documents, by its adapter (`allowed`, in `plan.json`), are counted
 and shown, and are no violations of its runs ([adapters](adapters.md#documented-anomalies)). Of

@@ -110,6 +110,8 @@ def test_its_tempo_reaches_the_waits_and_the_faults_and_its_experiment_the_adapt
     timing = Timing.of(late.tempo())
     assert (timing.ready_s, timing.nemesis.started_us) == (200, 40_000_000)
     assert Timing.of(Tempo()).nemesis == Patience()
+    waits = [Timing.of(Tempo(converged_s=30.0), limit_s).converged_s for limit_s in (None, 9, 90)]
+    assert waits == [30, 30, 90]
 
 
 def noticing(notices_s: float, nemesis: str, time_limit_s: float) -> tuple[Noticing, list[float]]:

@@ -25,6 +25,7 @@ FIELDS = options_of(Experiment)
 #: A value other than the default, as a file has it.
 OTHERS: dict[str, Any] = {
     **dict.fromkeys(("system", "state_machine", "workload", "nemesis", "runtime"), "other"),
+    "recovery_limit_s": 90.0,
     "nodes": 5,
     "time_limit_s": 7.5,
     "seed": 12,

@@ -22,6 +22,8 @@ from tests.unit.harness.run_fake import FakeRun
 pytestmark = pytest.mark.usefixtures("in_process")
 
 LIMITS = Limits(30, 1024, 1)
+#: Phases with which a fault is seen to be gone.
+GONE = ("removed", "resumed")
 
 
 def apart(folder: RunFolder, *, left_out: str = "", then: str = "") -> None:
@@ -66,6 +68,86 @@ def test_a_run_that_was_not_given_its_time_is_none_either(
     found = judged(folder)
     assert all(result.checker != "convergence" for result in found.checkers)
     assert any("did not come to agree" in problem for problem in found.problems)
+
+
+# --- nodes that promised to agree within a time ------------------------------------------------
+
+
+def took(folder: RunFolder, seconds: float) -> None:
+    """The nodes agreed so long after the heal, and the load was over before it."""
+    path = folder.root / "phases.jsonl"
+    course = lines(path)
+    (healed,) = [line["time"] for line in course if line["phase"] == "healed"]
+    for line in course:
+        if line["phase"] in ("converged", "not-converged"):
+            line["time"] = healed + round(seconds * 1e9)
+    rewrite(path, course)
+
+
+@pytest.mark.parametrize(
+    ("agrees_after_s", "limit_s", "verdict"),
+    [
+        (5.0, 90.0, Verdict.VALID),
+        (90.0, 90.0, Verdict.VALID),
+        (90.1, 90.0, Verdict.INVALID),
+        (None, 90.0, Verdict.INVALID),
+    ],
+)
+def test_a_promised_recovery_is_kept_or_broken(
+    folder: RunFolder, agrees_after_s: float | None, limit_s: float, verdict: Verdict
+) -> None:
+    edit_plan(folder, recovery_limit_s=limit_s)
+    if agrees_after_s is None:
+        apart(folder)
+    took(folder, agrees_after_s or limit_s)
+    found = judged(folder)
+    (told,) = [result for result in found.checkers if result.checker == "convergence"]
+    assert told.verdict is verdict
+    assert "promised within 90 s" in told.reason
+    assert [each["kind"] for each in told.violations] == (
+        ["not-recovered"] if verdict is Verdict.INVALID else []
+    )
+    assert found.headline == verdict.value.upper()
+    assert not any("agree" in problem for problem in found.problems)
+
+
+def test_the_load_of_a_world_that_goes_on_after_the_heal_takes_nothing_of_the_promised_time(
+    folder: RunFolder,
+) -> None:
+    edit_plan(folder, recovery_limit_s=10.0)
+    took(folder, 15.0)
+    path = folder.root / "phases.jsonl"
+    course = lines(path)
+    (healed,) = [line["time"] for line in course if line["phase"] == "healed"]
+    for line in course:
+        if line["phase"] == "load-ended":
+            line["time"] = healed + 8_000_000_000
+    rewrite(path, course)
+    assert verdict_of(judged(folder), "convergence") is Verdict.VALID
+
+
+def test_who_had_less_time_than_promised_broke_no_promise(folder: RunFolder) -> None:
+    apart(folder)
+    took(folder, 30.0)
+    edit_plan(folder, recovery_limit_s=90.0)
+    assert verdict_of(judged(folder), "convergence") is Verdict.UNKNOWN
+
+
+def test_who_was_not_seen_to_be_healed_broke_no_promise(folder: RunFolder) -> None:
+    apart(folder)
+    took(folder, 100.0)
+    edit_plan(folder, recovery_limit_s=90.0)
+    edit(folder.faults, lambda told: [line for line in told if line["phase"] not in GONE])
+    assert verdict_of(judged(folder), "convergence") is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("left_out", "then"), [("", "interrupted"), ("healed", "")])
+def test_who_was_not_given_the_promised_time_broke_no_promise(
+    folder: RunFolder, left_out: str, then: str
+) -> None:
+    apart(folder, left_out=left_out, then=then)
+    edit_plan(folder, recovery_limit_s=90.0)
+    assert all(result.checker != "convergence" for result in judged(folder).checkers)
 
 
 # --- for whom reads speak --------------------------------------------------------------------

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.harness.judge.evidence_loader import load_run
+from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.harness.run.metrics import SYSTEM_TIMEOUT_S, MetricLine
 from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
@@ -253,6 +255,21 @@ def test_traffic_that_does_not_resume_is_told(tmp_path: Path) -> None:
     assert phases_by_fault(run) == {0: ["invoked", "verified", "healing", "removed", "not-healed"]}
     assert run.outcome.failure is None
     assert "not-converged" in {phase.phase for phase in read_phases(run.outcome.folder.root)}
+
+
+def test_a_cluster_that_never_recovers_breaks_the_promise_that_it_does(tmp_path: Path) -> None:
+    run = FakeRun(
+        tmp_path,
+        schedule=(fault("kill", "all", duration_ms=100),),
+        time_limit_s=0.6,
+        recovery_limit_s=0.5,
+    )
+    can_lead = run.quorum._can_lead
+    run.quorum._can_lead = lambda node: node.incarnation == 0 and can_lead(node)  # type: ignore[method-assign]
+    run.run()
+    results = judge_and_publish(run.outcome.folder.root, analyze=False)
+    violated = [each.checker for each in results.checkers if each.verdict is Verdict.INVALID]
+    assert violated == ["convergence"]
 
 
 def test_a_replay_says_what_else_it_runs_on(tmp_path: Path) -> None:

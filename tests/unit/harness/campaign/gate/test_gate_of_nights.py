@@ -178,6 +178,21 @@ def test_folder_and_lake_say_alike_which_violation_was_expected(place: Place) ->
     assert gated("after") == [(0, 1, False)] * 2
 
 
+def test_folder_and_lake_leave_out_what_a_suite_did_again(place: Place) -> None:
+    runs = place.root / "runs"
+    for number in (1, 2):
+        attempt = runs / "0001-good-2" / f"attempt-{number}"
+        write_run(attempt / "kraft-register" / f"good-{number}", VALID, seed=2)
+        (attempt / "attempt.json").write_text('{"command": [], "pid": 1, "started": ""}')
+    place.demand("runs == 1", "runs_valid == 1")
+    assert place.gate(str(runs))[0] == 0
+    lake = str(place.root / "lake")
+    assert splitbrain(["ingest", str(runs), "--lake", lake]) == 0
+    assert place.gate(lake)[0] == 0
+    # Named itself, it is meant.
+    assert place.gate(str(runs / "0001-good-2" / "attempt-1" / "kraft-register" / "good-1"))[0] == 0
+
+
 def test_a_lake_below_the_runs_is_no_run_and_a_baseline_may_be_one(place: Place) -> None:
     runs = place.runs("good", "bad")
     lake = f"{runs}/lake"

@@ -63,6 +63,30 @@ def test_a_night_killed_during_a_run_takes_the_run_over(nightly: Nightly) -> Non
     assert record_of(nightly).exit_code == 0
 
 
+def test_a_night_killed_during_a_run_goes_on_although_another_has_ended_before(
+    nightly: Nightly,
+) -> None:
+    suites = nightly.suites
+    suites.gate.touch()
+    assert nightly.run() == 0, nightly.output
+    suites.gate.unlink()
+    process = nightly.process()
+    await_true(lambda: suites.logged().count(3) == 2 and len(suites.orphans()) == 6, _NIGHT_S)
+    process.kill()
+    process.wait()
+    suites.gate.touch()
+    assert nightly.run() == 0, nightly.output
+    assert suites.logged() == [2, 3, 2, 3]
+    assert len(suites.nights()) == 2
+    first, second = nightly.folders()
+    assert nightly.steps() == 2 * STEPS
+    assert f"Night {second.name}: the gate is green." in nightly.output
+    # The one before is over: the same command begins a third.
+    assert nightly.run() == 0, nightly.output
+    assert nightly.folders()[:2] == [first, second]
+    assert len(suites.nights()) == 3
+
+
 @pytest.mark.parametrize("killed_in", STEPS)
 def test_a_step_ends_with_its_night_and_is_done_again(nightly: Nightly, killed_in: str) -> None:
     nightly.suites.gate.touch()
