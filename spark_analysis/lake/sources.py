@@ -33,8 +33,8 @@ class _Sealed(msgspec.Struct, frozen=True):
 def find_runs(folder: Path) -> Iterator[Path]:
     """Yield folders of runs at or below a folder, by path; links are not followed.
 
-    A folder with a plan or a history is a run, and nothing is looked for below it. What a suite has
-    done again is left out, unless it is named itself.
+    A folder with a plan or a history is a run, and nothing is looked for below it. Attempts that a
+    suite has done again are left out, unless one is named itself.
 
     Raises:
         OSError: the folder itself cannot be listed.

@@ -121,7 +121,7 @@ def _runs_of(source: str) -> Iterator[tuple[str, GatedRun]]:
 def _run_folders(top: Path) -> Iterator[RunFolder]:
     """Yield run folders at or below a folder, by name; links such as ``latest`` are skipped.
 
-    So is what a suite has done again, unless it is named itself.
+    So are attempts that a suite has done again, unless one is named itself.
     """
     for place, folders, _ in os.walk(top.resolve()):
         folder = RunFolder(Path(place))
