@@ -78,6 +78,8 @@ class Measured(msgspec.Struct, frozen=True):
     samples: int = 0
     #: Why it cannot be computed, or not be trusted, one clause.
     lack: str | None = None
+    #: Run that it was found in, of a least or greatest value.
+    worst_in: str | None = None
 
 
 class SelectedRun(msgspec.Struct, frozen=True):
@@ -105,7 +107,8 @@ class FiguresRequest(msgspec.Struct, frozen=True):
 class FiguresAnswer(msgspec.Struct, frozen=True):
     """Answer of Spark."""
 
-    #: Subject's text to its value and samples.
-    figures: dict[str, tuple[float | None, int]]
+    #: Subject's text to its value, its samples, and the id of the run that a least or greatest
+    #: value was found in.
+    figures: dict[str, tuple[float | None, int, str | None]]
     #: Unreadable parts of the runs, one sentence each.
     damage: tuple[str, ...]

@@ -5,6 +5,7 @@ Latencies are counted by whole microsecond first, so that an exact quantile of a
 runs needs no sort of them. No data is null, never zero.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from typing import Final
@@ -57,9 +58,11 @@ FIGURES: Final = StructType(
         StructField("subject", StringType(), nullable=False),  # ``Subject.text``
         StructField("value", DoubleType()),
         StructField("samples", LongType(), nullable=False),
+        StructField("worst_in", StringType()),  # run of a least or greatest value
     ]
 )
 _NS_PER_US: Final = 1000
+_EXTREME: Final = re.compile(r"(max|min)\((.+)\)(?: / 1e3D)?")
 
 
 def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
@@ -181,7 +184,8 @@ class _Measures:
         """Return figures of a job's findings: null if it could find nothing, else zero or more."""
         job, values = FOUND[family]
         row = self._chosen(self._once(family, lambda: job(self)), conditions).agg(
-            *(sql.expr(value).alias(name) for name, value in values.items())
+            *(sql.expr(value).alias(name) for name, value in values.items()),
+            *(_worst_in(value).alias(f"{name} in") for name, value in values.items()),
         )
         samples_of = {
             figure.name: figure.samples_of for figure in FOUND_FIGURES if figure.name in values
@@ -193,7 +197,12 @@ class _Measures:
         counts = {name: sql.col(f"`{samples}`") for name, samples in samples_of.items()}
         return row.select(
             *(
-                _figure(name, sql.when(count > 0, sql.coalesce(name, sql.lit(0))), count)
+                _figure(
+                    name,
+                    sql.when(count > 0, sql.coalesce(name, sql.lit(0))),
+                    count,
+                    sql.col(f"{name} in"),
+                )
                 for name, count in counts.items()
             )
         )
@@ -209,16 +218,28 @@ def _one_row(frame: DataFrame, figures: Figures) -> DataFrame:
     """Aggregate all rows to value and samples of each figure; no samples are null, and count 0."""
     return frame.agg(
         *(
-            _figure(name, sql.expr(value), sql.expr(samples))
+            _figure(name, sql.expr(value), sql.expr(samples), _worst_in(value))
             for samples, values in figures.items()
             for name, value in values.items()
         )
     )
 
 
-def _figure(name: str, value: Column, samples: Column) -> Column:
+def _figure(name: str, value: Column, samples: Column, worst_in: Column) -> Column:
     counted = sql.coalesce(samples, sql.lit(0)).cast("long")
-    return sql.struct(value.cast("double").alias("value"), counted.alias("samples")).alias(name)
+    return sql.struct(
+        value.cast("double").alias("value"), counted.alias("samples"), worst_in.alias("worst_in")
+    ).alias(name)
+
+
+def _worst_in(value: str) -> Column:
+    """Return the run of a least or greatest value; null for any other aggregate."""
+    found = _EXTREME.fullmatch(value)
+    if found is None:
+        return sql.lit(None).cast("string")
+    extreme, of = found.groups()
+    # A null is less than any value, and none of them.
+    return sql.expr(f"{extreme}(IF({of} IS NULL, NULL, STRUCT({of} AS of, run_id))).run_id")
 
 
 def _holds(condition: Condition, column: str) -> Column:
@@ -308,6 +329,7 @@ def _rows(subjects: Iterable[Subject], row: DataFrame) -> DataFrame:
             sql.lit(subject.text).alias("subject"),
             sql.col(f"{subject.figure}.value").alias("value"),
             sql.col(f"{subject.figure}.samples").alias("samples"),
+            sql.col(f"{subject.figure}.worst_in").alias("worst_in"),
         )
         for subject in subjects
     ]

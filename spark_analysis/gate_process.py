@@ -38,7 +38,7 @@ def measure(request: FiguresRequest) -> FiguresAnswer:
     with spark_session() as session, one_sentence(*_FAILED):
         tables, runs, damage = open_selection(session, request.runs)
         rows = gate_figures(tables, runs, list(dict.fromkeys(request.subjects))).collect()
-    figures = {row["subject"]: (row["value"], row["samples"]) for row in rows}
+    figures = {row["subject"]: (row["value"], row["samples"], row["worst_in"]) for row in rows}
     return FiguresAnswer(figures, tuple(damage))
 
 

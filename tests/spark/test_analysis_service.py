@@ -59,7 +59,9 @@ def looked_at_all_and_measured(first: Path, second: Path, lake: Path) -> None:
     answered = ask_spark(
         f"{PACKAGE}.spark_analysis.gate_process", request, name="gate", timeout_s=None
     )
-    ((value, samples),) = msgspec.json.decode(answered.answer, type=FiguresAnswer).figures.values()
+    ((value, samples, _),) = msgspec.json.decode(
+        answered.answer, type=FiguresAnswer
+    ).figures.values()
     assert value is not None
     assert samples > 0
 

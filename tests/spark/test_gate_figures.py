@@ -106,13 +106,26 @@ def test_every_figure_equals_its_reference_under_every_condition(
     assert [(one.name, one.dataType) for one in frame.schema] == [
         (one.name, one.dataType) for one in FIGURES
     ]
-    found = {row["subject"]: (row["value"], row["samples"]) for row in frame.collect()}
+    rows = frame.collect()
+    found = {row["subject"]: (row["value"], row["samples"]) for row in rows}
     chosen = [Chosen(Run(path), dimensions_of(min(n, 3))) for n, path in enumerate(folders)]
     expected = {subject.text: figure(subject, chosen) for subject in subjects}
     assert found.keys() == expected.keys()
     for text, (value, samples) in expected.items():
         wanted = value if value is None else pytest.approx(value, rel=1e-12)
         assert found[text] == (wanted, samples), text
+    # The run of a least or greatest value has it by itself, and no sum or share has one.
+    worst_in = {row["subject"]: row["worst_in"] for row in rows}
+    by_id = {row["run_id"]: chosen[n] for n, row in enumerate(runs.collect())}
+    for subject in subjects:
+        extreme = subject.figure.partition("_ms")[0].endswith(("_max", "_min", "_worst"))
+        run, value = worst_in[subject.text], expected[subject.text][0]
+        if run is None:
+            assert not extreme or not value, subject.text
+        else:
+            assert extreme, subject.text
+            assert figure(subject, [by_id[run]])[0] == pytest.approx(value), subject.text
+    assert sum(run is not None for run in worst_in.values()) > 5
     told = [value for value, _ in expected.values() if value is not None]
     assert len(told) > 0.5 * len(expected), "the runs must tell of most figures"
     assert expected["split_brain_epochs"][0] == 1

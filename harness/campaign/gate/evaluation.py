@@ -43,6 +43,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     regression: bool
     value: float | None
     samples: int
+    #: Run that a least or greatest value was found in.
+    worst_in: str | None = None
     baseline: float | None = None
     baseline_samples: int | None = None
     #: Regression: change for the worse as a share of the baseline; null too where that is zero.
@@ -161,6 +163,7 @@ def _judged(
         regression=threshold.is_regression,
         value=now.value,
         samples=now.samples,
+        worst_in=now.worst_in,
         baseline=then.value if then else None,
         baseline_samples=then.samples if then else None,
         change=change,

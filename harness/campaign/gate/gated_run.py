@@ -58,6 +58,11 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.folder is None else str(self.folder)
 
     @property
+    def folder_name(self) -> str | None:
+        """Return the name of its folder, as replays state it; None if it has none."""
+        return self.replayed_as or (None if self.folder is None else self.folder.name)
+
+    @property
     def invalid(self) -> tuple[CheckResult, ...]:
         """Return the violations; one result for all where no checker stated any."""
         invalid = tuple(result for result in self.checkers if result.verdict is Verdict.INVALID)

@@ -274,8 +274,10 @@ def measure_with_spark(
 
 
 def _measured(answer: FiguresAnswer, subject: Subject) -> Measured:
-    value, samples = answer.figures.get(subject.text, (None, 0))
-    return Measured(value, samples, None if value is not None else "nothing was there to measure")
+    value, samples, run = answer.figures.get(subject.text, (None, 0, None))
+    lack = None if value is not None else "nothing was there to measure"
+    # The name of its folder, without what makes it unique over machines.
+    return Measured(value, samples, lack, None if run is None else run.partition(".")[0])
 
 
 def _ask(

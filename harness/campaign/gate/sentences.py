@@ -49,7 +49,8 @@ def measured_text(threshold: Judged) -> str:
     figure = FIGURES[threshold.subject.partition("{")[0]]
     value = value_text(threshold.value, figure.unit)
     if not threshold.regression:
-        samples = f" ({figure.samples_of}: {threshold.samples:,})"
+        where = f", in {threshold.worst_in}" if threshold.worst_in else ""
+        samples = f" ({figure.samples_of}: {threshold.samples:,}{where})"
         return value if threshold.value is None else f"{value}{samples}"
     then = value_text(threshold.baseline, figure.unit)
     change = "" if threshold.change is None else f", {change_text(threshold.change)}"

@@ -71,7 +71,7 @@ def in_run(subject: Subject, run: GatedRun) -> bool:
 
 def is_flaky(run: GatedRun, runs: Sequence[GatedRun]) -> bool:
     """Return whether a run failed and one of its replays in the selection did not."""
-    folder = run.replayed_as or (None if run.folder is None else run.folder.name)
+    folder = run.folder_name
     return run.outcome != "valid" and any(
         other.replay_of == folder and other.outcome == "valid" for other in runs if folder
     )
@@ -205,14 +205,23 @@ def _fault_share(
     return measure
 
 
-def _of_runs(
-    value_of: Callable[[GatedRun], int | None], total: Callable[[list[int]], int], nothing: str
-) -> _Measure:
-    def measure(scope: _Scope) -> Measured:
-        values = [value for run in scope.runs if (value := value_of(run)) is not None]
-        return Measured(float(total(values)), len(values)) if values else Measured(None, 0, nothing)
+def _elections(scope: _Scope) -> Measured:
+    counts = [run.elections for run in scope.runs if run.elections is not None]
+    if not counts:
+        return Measured(None, 0, "no run tells of its elections")
+    return Measured(float(sum(counts)), len(counts))
 
-    return measure
+
+def _unavailability_max(scope: _Scope) -> Measured:
+    times = [
+        (run.longest_unavailability_ms, run.folder_name or run.name)
+        for run in scope.runs
+        if run.longest_unavailability_ms is not None
+    ]
+    if not times:
+        return Measured(None, 0, "no run tells how long it was without an acknowledged write")
+    longest_ms, name = max(times)
+    return Measured(float(longest_ms), len(times), worst_in=name)
 
 
 _MEASURES: Final[dict[str, _Measure]] = {
@@ -248,10 +257,6 @@ _MEASURES: Final[dict[str, _Measure]] = {
         lambda fault: fault.noticed is not None,
         "of no fault it can be told whether the system noticed it",
     ),
-    "elections": _of_runs(lambda run: run.elections, sum, "no run tells of its elections"),
-    "unavailability_max_ms": _of_runs(
-        lambda run: run.longest_unavailability_ms,
-        max,
-        "no run tells how long it was without an acknowledged write",
-    ),
+    "elections": _elections,
+    "unavailability_max_ms": _unavailability_max,
 }

@@ -39,6 +39,7 @@ from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.reading import check_cells, plan
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of
+from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.console.standard_streams import answer as answer_user
 from splitbrain.harness.export.posting import Patience
 from splitbrain.harness.folder.atomic_file import write_atomically
@@ -86,12 +87,27 @@ def run_nightly(path: Path, options: NightlyOptions, console: Console) -> int:
     try:
         if options.check:  # before the night's folder is made
             check_cells(file.suite.path, plan(file.suite, 0))
+            begun = None if options.fresh else nights.read()
+            if begun is None or begun.ended is not None:
+                _refuse_too_short(file)
         # Of its runs, of the look at all of them and of the gate.
         with nights.locked(), shared_session():
             return command.run()
     except Exception as error:
         command.tell_death(error)
         raise
+
+
+def _refuse_too_short(file: Nightly) -> None:
+    """Refuse a budget in which no canary fits: the night would be void."""
+    least_s = min(run.least_s for run in plan(file.suite, 0) if run.expect == "invalid")
+    if file.suite_s < least_s:
+        problem = (
+            f"of the time budget of {time_words(file.budget_s)} the suite has "
+            f"{time_words(file.suite_s)}, and its shortest canary takes {time_words(least_s)} and "
+            "its set-up, so that the night would be void"
+        )
+        raise UsageError(problem, "Give it more, such as --time-budget 10m")
 
 
 class _Command:

@@ -28,7 +28,7 @@ from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.small_histories import random_history
 
 #: Histories per model; docs/models-and-checkers.md has the command for 100,000 and more.
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "1500"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "500"))
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
@@ -47,7 +47,7 @@ def test_search_agrees_with_brute_force(model: str) -> None:
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_the_order_found_is_legal_and_true_to_time(model: str) -> None:
     random = Random(f"order {model}")
-    for _ in range(500):
+    for _ in range(max(150, HISTORIES // 10)):
         operations = random_history(random, model)
         problem = Problem(operations, MODELS[model])
         outcome = Search(problem, Unlimited()).run()
@@ -92,7 +92,7 @@ def test_the_portfolio_agrees_with_brute_force(
     monkeypatch.setattr(portfolio, "COMPILED", compiled)
     random = Random(f"portfolio {model}")
     deciders: set[str] = set()
-    for _ in range(max(400, HISTORIES // 20)):
+    for _ in range(max(300, HISTORIES // 20)):
         operations = random_history(random, model)
         (part,) = split(operations, MODELS[model]) or [Part(None, ())]
         result = check_part(part, model, Unlimited())

@@ -23,6 +23,7 @@ from splitbrain.harness.campaign.gate.failures import Failures, find_failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun
 from splitbrain.harness.campaign.gate.policy import Policy, Quarantine
 from splitbrain.harness.campaign.gate.selection import Selection
+from splitbrain.harness.campaign.gate.sentences import threshold_sentence
 from splitbrain.harness.campaign.gate.verdict_figures import measure_verdicts
 from tests.unit.harness.campaign.gate.gate_runs import (
     LOST_NONE,
@@ -230,6 +231,17 @@ def test_every_figure_of_verdicts_is_measured() -> None:
     subjects = [Subject(one.name) for one in VERDICT_FIGURES]
     measured = measure_verdicts(subjects, Selection(MIXED, ()), failures_of(MIXED))
     assert list(measured) == subjects
+
+
+def test_the_run_of_the_longest_outage_is_named(tmp_path: Path) -> None:
+    runs = [
+        run(f"kraft-register/{name}", longest_unavailability_ms=ms)
+        for name, ms in (("a", 5), ("b", 900), ("c", None))
+    ]
+    subject = Subject("unavailability_max_ms")
+    found = measure_verdicts([subject], Selection(tuple(runs), ()), failures_of(tuple(runs)))
+    threshold = judge(policy(tmp_path, "unavailability_max_ms < 100"), found)
+    assert threshold_sentence(threshold) == "Violated: 900 ms (runs: 2, in b)."
 
 
 @pytest.mark.parametrize("text", ["violations", "undecided", "lost_commits"])

@@ -327,6 +327,24 @@ def test_a_night_whose_cells_cannot_be_run_leaves_nothing(
     assert not runs.exists()
 
 
+def test_a_budget_in_which_no_canary_fits_is_refused_but_for_a_night_that_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "night.toml").write_text(SMALL)
+    runs = folder / "runs"
+    command = ["nightly", str(folder / "night.toml"), "--runs-folder", str(runs)]
+    assert splitbrain([*command, "--time-budget", "1m"]) == 64
+    told = " ".join(capsys.readouterr().err.split())
+    assert "time budget of 60 s the suite has 30 s, and its shortest canary takes 60 s" in told
+    assert not runs.exists()
+    # One that has begun may have its canaries behind it.
+    nights = Nights(runs / "nightly" / "unit")
+    nights.write(NightlyRecord(digest="", before=None))
+    with nights.locked():
+        assert splitbrain([*command, "--time-budget", "1m"]) == 3
+    assert "another process does" in capsys.readouterr().err
+
+
 def test_the_shipped_nights_can_be_run_by_this_version() -> None:
     nights = sorted((Path(__file__).parents[5] / "bench" / "nights").glob("*.toml"))
     assert nights
