@@ -83,6 +83,7 @@ def suite_command(
     night_seed: Annotated[int | None, OfNights, Whole] = None,
     fresh: Annotated[bool, OfNights] = False,
     report_only: Annotated[bool, OfResults] = False,
+    dry_run: Annotated[bool, OfResults, Parameter(negative="")] = False,
     runs_folder: Annotated[Path, OfResults] = Path("runs"),
     ledger: Annotated[Path | None, OfResults] = None,
     json: Json = False,
@@ -96,11 +97,17 @@ def suite_command(
         night_seed: Draw fresh seeds from this, to repeat a night; drawn and printed if not given.
         fresh: Begin a new night although the last one is not over.
         report_only: Print what the ledger says of the last night and of all; run nothing.
+        dry_run: Print the runs of a new night, in their order, and end; needs no engine.
         runs_folder: Where the nights' folders are made, below suites/.
         ledger: The ledger; by default ledger.jsonl in the folder of runs.
         json: Print the answer as one line of JSON; everything else goes to standard error.
     """
-    from splitbrain.harness.campaign.suite.command import SuiteOptions, report, run_suite
+    from splitbrain.harness.campaign.suite.command import (
+        SuiteOptions,
+        report,
+        run_suite,
+        show_plan,
+    )
 
     options = SuiteOptions(
         runs_folder=runs_folder,
@@ -114,7 +121,8 @@ def suite_command(
         return report(file, options, standard_output(as_json=json))
     if file is None:
         raise UsageError("no suite file is named", "Name one, such as bench/suites/nightly.toml")
-    return run_suite(file, options, standard_output(as_json=json))
+    carry_out = show_plan if dry_run else run_suite
+    return carry_out(file, options, standard_output(as_json=json))
 
 
 @command(

@@ -17,6 +17,7 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.campaign.suite import night as nights
 from splitbrain.harness.campaign.suite.alarms import alarms_of_night
 from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
+from splitbrain.harness.campaign.suite.definition import PlannedRun
 from splitbrain.harness.campaign.suite.display import Display
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.night import Night, NightFolder, OpenNight
@@ -29,9 +30,12 @@ from splitbrain.harness.campaign.suite.summary import (
     to_text,
 )
 from splitbrain.harness.campaign.suite.tally import NightTally, nights_of, tally_night
+from splitbrain.harness.console.console_lines import say, write_lines
+from splitbrain.harness.console.pace import time_words
+from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
-from splitbrain.harness.folder.results import EXIT_INVALID, counted
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID, counted
 from splitbrain.harness.pool.spark_service import shared_session
 from splitbrain.harness.report.github import tell_github
 from splitbrain.history.durations import positive_seconds_of
@@ -75,6 +79,40 @@ def run_suite(path: Path, options: SuiteOptions, console: Console) -> int:
     if options.check:
         check_cells(path, plan(file, 0))
     return command.run()
+
+
+def show_plan(path: Path, options: SuiteOptions, console: Console) -> int:
+    """Print the runs of a new night in their order; starts nothing, and returns 0.
+
+    Raises:
+        UsageError: the file or an option is wrong.
+    """
+    file = read_suite(path)
+    settings, night_seed = _settings(file, options), _night_seed(options)
+    runs = plan(file, night_seed)
+    if options.check:
+        check_cells(path, runs)
+    load_s = sum(run.least_s for run in runs)
+    of_load = f", {time_words(load_s)} of load" if load_s else ""
+    budget = "" if settings.budget_s is None else f", budget {time_words(settings.budget_s)}"
+    title = f"suite {file.suite.name}: {counted(len(runs), 'run')}{of_load}{budget}"
+    say(console, f"{title}; --night-seed {night_seed} draws these seeds", "bold")
+    write_lines(console, [_planned_line(run, len(runs)) for run in runs])
+    say(console, "dry run: nothing was started.")
+    answer(console, {"night_seed": night_seed, "runs": runs})
+    return EXIT_VALID
+
+
+def _planned_line(run: PlannedRun, count: int) -> str:
+    time = f"{run.least_s:7.1f} s" if run.least_s else f"{'':9}"
+    found = f"  must be invalid in {run.at_least}" if run.at_least else ""
+    name = printable(f"{run.cell}, seed {run.seed}")
+    return f"[{run.number:{len(str(count))}}/{count}] {time}  {name}{found}"
+
+
+def _night_seed(options: SuiteOptions) -> int:
+    given = options.night_seed
+    return secrets.randbelow(_NIGHT_SEED_END) if given is None else given
 
 
 def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
@@ -158,8 +196,7 @@ class _Command:
         opened = None if last is None else self._reopen(last)
         if opened is not None:
             return opened
-        given = self._options.night_seed
-        night_seed = secrets.randbelow(_NIGHT_SEED_END) if given is None else given
+        night_seed = _night_seed(self._options)
         runs = plan(self._file, night_seed)
         opened = nights.begin(
             suites, suite, night_seed, digest=self._file.digest, ledger=self._ledger.path, runs=runs

@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.campaign.suite.cells import planned_runs
 from splitbrain.harness.campaign.suite.command import run_suite
 from splitbrain.harness.campaign.suite.ledger import Ledger
+from splitbrain.harness.campaign.suite.reading import read_suite
 from splitbrain.harness.campaign.suite.summary import coverage_text
 from splitbrain.harness.campaign.suite.tally import nights_of
 from splitbrain.harness.cli import main as cli
@@ -354,3 +356,34 @@ def test_a_night_is_told_as_data(suites: Suites, capsys: pytest.CaptureFixture[s
     assert answered["runs"][1]["reproduce"].startswith("sh -c 'exit 9'  # splitbrain ")
     assert cli.run(["suite", *told]) == 0
     assert len(json.loads(capsys.readouterr().out)["nights"]) == 1
+
+
+def test_a_dry_run_shows_the_night_that_its_seed_draws_and_starts_nothing(
+    suites: Suites, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted = matrix("planted", system="kraft", time_limit=20, expect="invalid", seeds=[90])
+    drawn = matrix("drawn", system="kraft", nodes=[3, 5], time_limit=40.5)
+    suites.write(drawn, planted, program("sweep", "true"))
+    command = ["suite", str(suites.file), "--runs-folder", str(suites.folder / "runs"), "--dry-run"]
+    assert cli.run(command) == 0
+    told = capsys.readouterr().out
+    assert "suite unit: 4 runs, 101 s of load; --night-seed " in " ".join(told.split())
+    assert "[1/4]    20.0 s  planted, seed 90  must be invalid in 1\n" in told
+    assert "[2/4]    40.5 s  drawn: nodes=3, seed " in told
+    assert not (suites.folder / "runs").exists()
+    assert suites.lines() == []
+    seed = told.partition("--night-seed ")[2].split()[0]
+    assert cli.run([*command, "--night-seed", seed]) == 0
+    assert capsys.readouterr().out == told
+    assert cli.run([*command, "--night-seed", seed, "--json"]) == 0
+    answered = json.loads(capsys.readouterr().out)
+    begun = planned_runs(read_suite(suites.file).suite, int(seed))
+    assert [run["arguments"] for run in answered["runs"]] == [list(run.arguments) for run in begun]
+
+
+def test_a_dry_run_refuses_what_a_night_would(
+    suites: Suites, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suites.write(matrix("good", system="kraft", nemesis="kil"))
+    assert cli.run(["suite", str(suites.file), "--dry-run"]) == 64
+    assert "Did you mean 'kill'?" in capsys.readouterr().err
