@@ -7,7 +7,8 @@ Definitions, used by the jobs and by their reference in the tests:
 - ``availability`` of a run is the mean over its verified faults of the availability while they
   lasted, ``failover_ms`` the median over those that moved the leader, ``latency_p99_ms`` that of
   its ok operations other than final reads (availability and failover as in ``jobs.availability``).
-- Runs with a planted bug, of unknown start or without such a figure are no points of it.
+- Runs with a planted bug or an expected violation, of unknown start or without such a figure are
+  no points of it.
 - Changes are sought among the last ``POINTS_MAX`` points of a trend.
 
 Also adds up how often each fault met each role, epoch phase and workload, as counted when each run
@@ -53,7 +54,8 @@ def trend_points(operations: DataFrame, windows: DataFrame, runs: DataFrame) -> 
         )
     )
     measured = (
-        runs.where((sql.size("bugs") == 0) & sql.col("started_at").isNotNull())
+        runs.where((sql.size("bugs") == 0) & ~sql.col("expected"))
+        .where(sql.col("started_at").isNotNull())
         .select(
             *("run_id", "system", "started_at"),
             sql.coalesce("workload", sql.lit("unknown")).alias("workload"),

@@ -195,9 +195,11 @@ def test_trend_points_equal_reference(lake: LakeTables, references: dict[str, Ru
     expected = reference.trend_points(references)
     assert found == pytest.approx(expected, rel=1e-12)
     assert {measure for _, measure in expected} == {"availability", "failover_ms", "latency_p99_ms"}
-    # A planted bug and an unknown start are no points.
+    # A planted bug, an expected violation and an unknown start are no points.
     planted = runs.withColumn("bugs", sql.array(sql.lit("stale-leader-reads")))
-    assert trend_points(lake.operations, windows, planted).isEmpty()
+    canaries = runs.withColumn("expected", sql.expr("true"))
+    for left_out in (planted, canaries):
+        assert trend_points(lake.operations, windows, left_out).isEmpty()
     assert trend_points(lake.operations, windows, lake.runs).isEmpty()
 
 
