@@ -33,7 +33,7 @@ from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.plan import refuse_what_cannot_be_had
 
 _US_PER_S = 1_000_000
-#: Time of the nodes to agree after the last heal, as in containers.
+#: Time of the nodes to agree after the last heal, as in containers, where none is promised.
 PATIENCE_US = 60_000_000
 #: Operations above which a run is refused: all of its history is held in memory.
 OPERATIONS_MAX = 5_000_000
@@ -53,6 +53,7 @@ def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
 
 def _record_of(experiment: Experiment, faults: Sequence[Fault], observers: int) -> Scenario:
     options = experiment.workload_options.items()
+    limit_s = experiment.recovery_limit_s
     record = Scenario(
         system=experiment.system,
         seed=experiment.seed,
@@ -69,7 +70,9 @@ def _record_of(experiment: Experiment, faults: Sequence[Fault], observers: int) 
         faults=tuple(faults),
         beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in faults),
         load_us=round(experiment.time_limit_s * _US_PER_S),
-        recovery=RecoveryOptions(patience_us=PATIENCE_US),
+        recovery=RecoveryOptions(
+            patience_us=PATIENCE_US if limit_s is None else max(1, round(limit_s * _US_PER_S))
+        ),
     )
     if experiment.state_machine is None:
         return record

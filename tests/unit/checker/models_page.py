@@ -111,8 +111,8 @@ no checker can judge is `unknown`. `split-brain` judges every run that has logs,
 That the nodes did not come to agree within their patience, though every fault was healed, is a
 finding of its own: `convergence`, which is `unknown`, since they may only have been slow. With
 `--recovery-limit 90` they promise to agree within 90 s of the heal: the harness waits that long at
-least, and later or never is `invalid` (kind `not-recovered`). In a simulated cluster these are
-seconds of its own clock.
+least, and later or never is `invalid` (kind `not-recovered`). In a simulated cluster INV-40 to
+INV-42 demand it, each within that time by the cluster's own clock.
 
 Kinds of violations that a system documents, by its adapter (`allowed`, in `plan.json`), are counted
 and shown, and are no violations of its runs ([adapters](adapters.md#documented-anomalies)). Of

@@ -111,21 +111,6 @@ def test_a_promised_recovery_is_kept_or_broken(
     assert not any("agree" in problem for problem in found.problems)
 
 
-def test_the_load_of_a_world_that_goes_on_after_the_heal_takes_nothing_of_the_promised_time(
-    folder: RunFolder,
-) -> None:
-    edit_plan(folder, recovery_limit_s=10.0)
-    took(folder, 15.0)
-    path = folder.root / "phases.jsonl"
-    course = lines(path)
-    (healed,) = [line["time"] for line in course if line["phase"] == "healed"]
-    for line in course:
-        if line["phase"] == "load-ended":
-            line["time"] = healed + 8_000_000_000
-    rewrite(path, course)
-    assert verdict_of(judged(folder), "convergence") is Verdict.VALID
-
-
 def test_who_had_less_time_than_promised_broke_no_promise(folder: RunFolder) -> None:
     apart(folder)
     took(folder, 30.0)

@@ -98,6 +98,16 @@ def test_a_plan_keeps_its_state_machine_and_those_that_follow_it() -> None:
     assert (usual.state_machine, usual.observers) == ("registers", 0)
 
 
+@pytest.mark.parametrize(("limit_s", "holds"), [(60.0, True), (0.005, False)])
+def test_a_promised_recovery_is_held_to_by_the_world_itself(limit_s: float, holds: bool) -> None:
+    test = planned(schedule=(fault(0, "kill", 2500),), settings=SETTINGS, recovery_limit_s=limit_s)
+    made = scenario_of(test)
+    assert made.recovery.patience_us == limit_s * 1_000_000
+    violation = simulate(made, check_plan(test)).violation
+    assert (violation is None) == holds
+    assert violation is None or violation.invariant in ("INV-40", "INV-41", "INV-42")
+
+
 @pytest.mark.parametrize(
     ("bugs", "nemesis", "failed_by"),
     [((), "kill", ()), (("ack-before-commit",), "isolate-leader", ("INV-12",))],
