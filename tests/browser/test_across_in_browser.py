@@ -1,5 +1,6 @@
 """The page over all runs in a real browser: trends drawn, changes marked, nothing hostile acts."""
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from splitbrain.contracts.analysis.across import Findings, Point
+from splitbrain.contracts.analysis.across import Findings, Point, Shown
 from splitbrain.harness.report.across.page import across_page
 from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.history.run_folder import RunFolder
@@ -37,6 +38,11 @@ DOTTED = """() => [...document.querySelectorAll('.plot canvas')].map((canvas) =>
   for (let at = 0; at < data.length; at += 4)
     if (data[at] === red && data[at + 1] === green && data[at + 2] === blue) return true;
   return false;
+})"""
+#: Whether each chart has ink in its last columns, where a label would be cut.
+CUT = """() => [...document.querySelectorAll('.plot canvas')].map((canvas) => {
+  const { data } = canvas.getContext('2d').getImageData(canvas.width - 6, 0, 6, canvas.height);
+  return data.some((value, place) => place % 4 === 3 && value > 0);
 })"""
 NIGHTS = 18
 CHANGED_AT = 9
@@ -143,6 +149,24 @@ def test_every_chart_is_drawn_in_light_and_dark(
     assert len(shares) == 4
     assert all(share > 0.01 for share in shares)
     assert page.evaluate(DOTTED) == [True] * 4
+
+
+@pytest.mark.parametrize("runs", [9, 11, 13])
+@pytest.mark.parametrize("width", [400, 1000])
+def test_the_edge_of_a_chart_cuts_no_label(
+    browser: Browser, tmp_path: Path, width: int, runs: int
+) -> None:
+    found = findings()
+    # Minutes apart, so that labels have the time of day and the last run may have one.
+    rows = [
+        msgspec.structs.replace(point, started_at=NIGHT + dt.timedelta(minutes=number))
+        for number, point in enumerate(found.points.rows[:runs])
+    ]
+    shown = msgspec.structs.replace(found.points, rows=rows, count=runs, trends=1)
+    page = tmp_path / "index.html"
+    found = msgspec.structs.replace(found, points=shown, changes=Shown([], 0))
+    page.write_text(across_page(found), encoding="utf-8")
+    assert visit(browser, page, width=width, charts=1).page.evaluate(CUT) == [False]
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -109,7 +109,7 @@
     const chart = new uPlot({
       width: element.clientWidth,
       height: HEIGHT,
-      padding: [18, 8, 0, 0],
+      padding: [18, 38, 0, 0], // half a label hangs over the last run
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 9 } },
       legend: { show: false },
       scales: {
