@@ -180,7 +180,7 @@
     return {
       width: holderElement.clientWidth,
       height,
-      padding: [8, 12, 0, 0],
+      padding: [8, 24, 0, 0], // half of "3600 s" hangs over the end
       cursor: { sync: { key: "splitbrain" }, drag: { x: true, y: false }, ...extra.cursor },
       legend: { live: true, show: extra.legend !== false },
       scales: { x: { time: false }, y: extra.y },
