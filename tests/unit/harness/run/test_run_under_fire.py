@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.manifest import MANIFEST_NAME
@@ -17,8 +18,9 @@ from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
+from tests.synthetic_runs import seal
 from tests.unit.harness.in_process import judge_in_process
-from tests.unit.harness.judged_runs import judged_run, verdicts
+from tests.unit.harness.judged_runs import edit, judged_run, rewrite, verdict_of, verdicts
 from tests.unit.harness.run_fake import FakeRun, before, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -154,15 +156,20 @@ def test_a_thread_that_dies_is_a_failure_of_the_harness(tmp_path: Path) -> None:
 
 
 def test_a_violation_wins_over_a_failed_teardown(tmp_path: Path) -> None:
-    """Everything at once: an acknowledged write is lost, and then nothing can be removed."""
-    run = FakeRun(
-        tmp_path,
-        schedule=(fault("partition", duration_ms=900),),
-        time_limit_s=1.8,
-        bugs=("ack-before-commit",),
-    )
+    """Everything at once: a read had what nobody wrote, and then nothing can be removed."""
+    run = FakeRun(tmp_path, time_limit_s=0.3)
     run.runtime.fails_at = "teardown"
-    run.run()
+    folder = run.run().folder
+    asked = {"time": 1, "process": 0, "f": "read", "key": "r0", "node": "n1", "final": False}
+    rewrite(
+        folder.history,
+        [
+            {**asked, "index": 0, "type": "invoke", "value": None},
+            {**asked, "index": 1, "type": "ok", "value": 7},
+        ],
+    )
+    edit(folder.root / "phases.jsonl", lambda course: [{**line, "events": 0} for line in course])
+    seal(folder)
     found = judged_run(run)
     assert found.harness_failed
     assert (found.headline, found.exit_code) == ("INVALID", 1)
@@ -209,7 +216,7 @@ def test_the_evidence_of_a_run_is_sealed(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
     folder = run.run().folder
     assert (folder.root / MANIFEST_NAME).is_file()
-    assert judged_run(run).exit_code == 0
+    assert verdict_of(judged_run(run), "record") is Verdict.VALID
     folder.history.write_bytes(folder.history.read_bytes()[:-1])
     assert "damaged after the run" in judged_run(run).checkers[-1].reason
 

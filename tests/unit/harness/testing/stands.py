@@ -21,7 +21,8 @@ class Stand:
     """One test's cluster, and what is in its folder."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
-        self.fake = FakeRun(folder, **options)
+        # A busy machine answers late; a test of what times out says how soon it does.
+        self.fake = FakeRun(folder, **{"operation_timeout_s": 30.0, **options})
         wanted = msgspec.structs.replace(self.fake.options, schedule=())
         self.cluster = Cluster(
             wanted,

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def test_its_operations_and_faults_are_recorded_as_those_of_a_run(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, seed=5)
+    stand = Stand(tmp_path, seed=5, operation_timeout_s=2.0)
     with stand.cluster as cluster:
         client = cluster.client()
         assert client.write("x", 1).type == "ok"
