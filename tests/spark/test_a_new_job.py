@@ -115,4 +115,4 @@ def test_a_new_job_goes_from_its_record_to_the_table_the_page_and_the_gate(
     run = SelectedRun(str(folder), *("system", "1", "register", "docker"))
     tables, runs, _ = open_selection(session, [run])
     (row,) = gate_figures.gate_figures(tables, runs, [Subject(FIGURE.name)]).collect()
-    assert tuple(row) == (FIGURE.name, pytest.approx(took_ms), 1)
+    assert tuple(row) == (FIGURE.name, pytest.approx(took_ms), 1, "run")
