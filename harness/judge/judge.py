@@ -247,7 +247,7 @@ def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord]
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
     if not record.is_drawn:
         yield NODE_CHECKER, node_health.judge_nodes
-    if node_health.is_agreement_overdue(record) or node_health.is_recovery_promised(record):
+    if node_health.is_agreement_judged(record):
         yield node_health.AGREEMENT_CHECKER, node_health.judge_convergence
     yield RECORD_CHECKER, record_health.judge_record
 
@@ -365,7 +365,7 @@ def _problems(
     # Unhealed faults of a killed harness are no failure: the folder is judged as it is.
     (failures if in_order else others).extend([] if record.living else unhealed)
     disagreement = node_health.disagreement(record)
-    if disagreement is not None and not node_health.is_agreement_overdue(record):
+    if disagreement is not None and not node_health.is_agreement_judged(record):
         others.append(disagreement)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))

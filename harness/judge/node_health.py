@@ -273,27 +273,19 @@ def disagreement(record: RunRecord) -> str | None:
     )
 
 
-def is_agreement_overdue(record: RunRecord) -> bool:
-    """Return whether the nodes failed to agree in time although every fault was healed."""
-    if disagreement(record) is None or record.reached("interrupted"):
-        return False
-    return record.reached("healed")
+def is_agreement_judged(record: RunRecord) -> bool:
+    """Return whether the nodes had their time once every fault was healed, and it tells something.
 
-
-def is_recovery_promised(record: RunRecord) -> bool:
-    """Return whether the nodes promised to agree within a time, and were asked.
-
-    In a simulated world INV-40 to INV-42 hold them to it.
+    That they did not agree in it tells something, that they did only where they promised to. In a
+    simulated world INV-40 to INV-42 hold them to a promise.
     """
-    asked = {phase.phase for phase in record.phases} & {"converged", "not-converged"}
-    if (
-        not asked
-        or record.is_simulated
-        or record.reached("interrupted")
-        or not record.reached("healed")
-    ):
+    if record.reached("interrupted") or not record.reached("healed"):
         return False
-    return record.plan is not None and record.plan.experiment.recovery_limit_s is not None
+    if disagreement(record) is not None:
+        return True
+    if record.is_simulated or record.plan is None or not record.reached("converged"):
+        return False
+    return record.plan.experiment.recovery_limit_s is not None
 
 
 def judge_convergence(record: RunRecord) -> CheckResult:
