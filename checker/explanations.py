@@ -22,8 +22,8 @@ _LINEARIZABILITY: Final = Explanation(
     "process 2                      |-- read --| 3     no order of the two\n"
     "            time ----------------------------->  makes 3 the answer",
     next_step="`splitbrain check FILE --model cas-register` judges any history; "
-    "docs/models-and-checkers.md lists the models. A violation has a name: `splitbrain explain "
-    "stale-read`.",
+    "`splitbrain docs models-and-checkers` lists the models. A violation has a name: "
+    "`splitbrain explain stale-read`.",
     source="Herlihy and Wing 1990; Wing and Gong 1993; Lowe 2017",
 )
 

@@ -69,7 +69,7 @@ def read_table(path: Path, processes: ProcessNumbers) -> Any:
     lacking = [name for name, (_, needed) in COLUMNS.items() if needed and name not in names]
     if lacking:
         problem = f"the table has no column {', '.join(lacking)}"
-        next_step = "Write a table of paired operations, as docs/history-format.md tells"
+        next_step = "Write a table of paired operations, as `splitbrain docs history-format` tells"
         raise HistoryError(str(path), problem, next_step)
     if "run_id" in names:
         runs = pc.count_distinct(table["run_id"]).as_py()

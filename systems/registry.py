@@ -28,7 +28,7 @@ GROUP: Final = "splitbrain.systems"
 #: The variable; its parts are separated by commas.
 VARIABLE: Final = "SPLITBRAIN_SYSTEMS"
 
-_HOW: Final = "docs/your-system.md shows a system of one's own"
+_HOW: Final = "`splitbrain docs your-system` shows a system of one's own"
 
 
 def _kraft() -> System:

@@ -169,7 +169,9 @@ def _listed(name: str, file: Path) -> ListedFinding:
     elif not loss or len(loss) == len(runs):
         problem = "needs a matrix that expects invalid, and one that expects valid as its control"
     if problem is not None or words is None:
-        raise UsageError(f"the known loss {file} {problem}", "docs/findings.md tells what it needs")
+        raise UsageError(
+            f"the known loss {file} {problem}", "`splitbrain docs findings` tells what it needs"
+        )
     return ListedFinding(
         name=name,
         systems=tuple(dict.fromkeys(str(run.options.get("system")) for run in runs)),

@@ -182,7 +182,7 @@ def nightly_command(
     Killed at any point, the same command goes on. A night whose planted bugs went unseen is void.
 
     Args:
-        file: Nightly file (.toml); docs/nightly.md says what may stand in it.
+        file: Nightly file (.toml); `splitbrain docs nightly` says what may stand in it.
         time_budget: What all of it may take, such as 45m or 8h; by default what the file says.
         fresh: Begin a new night although the last one is not over.
         runs_folder: Where the nights' folders are made, below suites/ and nightly/.
@@ -216,7 +216,7 @@ def gate_command(
 
     Args:
         runs: Run folders, folders of them such as runs/, or ledgers; LEDGER@NIGHT for one night.
-        policy: Policy file (.toml); docs/gate.md says what may stand in it.
+        policy: Policy file (.toml); `splitbrain docs gate` says what may stand in it.
         tier: Tier of the policy, such as pull-request; by default the one that it names.
         baseline: What regressions and new failures are told from: last, for the last night or gate
             that is found beside the runs; runs, a gate.json, or REF:PATH of one in git; none where

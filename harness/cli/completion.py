@@ -96,6 +96,12 @@ def _paths(written: str) -> Iterable[str]:
         return
 
 
+def _pages(_words: Sequence[str]) -> Iterable[str]:
+    from splitbrain.harness.cli.pages import page_names
+
+    return page_names()
+
+
 def _explained(_words: Sequence[str]) -> Iterable[str]:
     from splitbrain.harness.report.explanations import explained
 
@@ -134,6 +140,7 @@ _OF_OPTIONS: Final[dict[str, Values]] = {
 #: Of what a command is given by its place.
 _OF_PLACES: Final[dict[str, Values]] = {
     **dict.fromkeys(("check", "replay", "shrink", "analyze", "gate"), _runs),
+    "docs": _pages,
     "explain": _explained,
     "findings": _findings,
     "help": _commands,

@@ -94,7 +94,7 @@ def write_night(
         f"wrote {', '.join(texts)} in {folder}; they run as they are:",
         f"  splitbrain nightly {shlex.quote(str(night))}",
         f"  splitbrain suite {shlex.quote(str(folder / 'suite.toml'))} --time-budget 5m",
-        "docs/nightly.md, docs/suite.md and docs/gate.md say what may stand in them.",
+        "`splitbrain docs nightly`, and `suite` and `gate` beside it, say what may stand in them.",
     ):
         say(console, line)
     answer(console, {"folder": folder, "files": list(texts), "system": chosen.system.name})
@@ -140,7 +140,7 @@ def _nodes(found: System) -> int:
     if not takes:
         raise UsageError(
             f"{found.name} says nothing of its nodes without settings, which init does not know",
-            "Write the files by hand: docs/suite.md and docs/nightly.md say what may stand in them",
+            "Write them by hand: `splitbrain docs suite` and `splitbrain docs nightly` say how",
         )
     return min(takes, key=lambda count: (abs(count - _USUAL_NODES), -count))
 
@@ -162,7 +162,7 @@ def _stand_in(name: str) -> tuple[str, Canary]:
             return other.name, other.canary
     raise UsageError(
         f"{name} has no canary, a run that must fail, and no other system can stand in",
-        "Give the adapter a canary; docs/adapters.md says how",
+        "Give the adapter a canary; `splitbrain docs adapters` says how",
     )
 
 
@@ -186,7 +186,7 @@ def _suite(chosen: _Chosen) -> str:
     fits = positive_seconds_of(chosen.time_budget) / 2 / (_TIME_LIMIT_S + _AROUND_A_RUN_S)
     seeds = max(1, min(_SEEDS_MAX, int(fits) // max(cells, 1)))
     lines = [
-        f"# Runs of a night of {name}; docs/suite.md says what may stand here.",
+        f"# Runs of a night of {name}; `splitbrain docs suite` says what may stand here.",
         f"name = {_text(name)}",
         "",
         "# The canary: a run that must fail. A night that does not see it proves nothing.",
@@ -195,7 +195,7 @@ def _suite(chosen: _Chosen) -> str:
         lines += [
             f"# {name} declares none, so a planted bug of {chosen.stand_in} stands in. It shows",
             "# that checkers, lake and gate see a violation, not that the adapter does: give the",
-            "# adapter a `canary` (docs/adapters.md) and put it here.",
+            "# adapter a `canary` (`splitbrain docs adapters`) and put it here.",
         ]
     lines += _matrix(
         "canary",
@@ -272,7 +272,7 @@ def _policy(chosen: _Chosen) -> str:
         quick.append(("seeds_run >= 300", "none of which may fail, unless seeds_failed says so"))
     return "\n".join(
         [
-            f"# What {chosen.system.name} must show; docs/gate.md says what may stand here.",
+            f"# What {chosen.system.name} must show, by the rules of `splitbrain docs gate`.",
             "# `splitbrain gate --policy policy.toml --self-test` proves that each line can fail.",
             "# A failure that is known may be spared until a day, as a [[quarantine]].",
             "schema = 1",
@@ -280,7 +280,7 @@ def _policy(chosen: _Chosen) -> str:
             "",
             *_tier("nightly", demands),
             "",
-            "# Minutes, before a change is merged: docs/ci.md has templates for it.",
+            "# Minutes, before a change is merged: `splitbrain docs ci` has templates for it.",
             *_tier("pull-request", quick),
             "",
         ]
@@ -298,7 +298,7 @@ def _tier(name: str, demands: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _night(chosen: _Chosen) -> str:
-    return f"""# `splitbrain nightly night.toml`; docs/nightly.md says what may stand here.
+    return f"""# `splitbrain nightly night.toml`, by the rules of `splitbrain docs nightly`.
 schema = 1
 suite = "suite.toml"
 policy = "policy.toml"

@@ -67,7 +67,7 @@ def write_system(name: str, folder: Path, console: Console) -> int:
         f"  splitbrain test --system {system} --nodes 1 --runtime local --nemesis kill",
         f"  splitbrain init --system {system}",
         "  splitbrain nightly night.toml",
-        "docs/your-system.md says what an adapter must and can do.",
+        "`splitbrain docs your-system` says what an adapter must and can do.",
     ):
         say(console, line)
     answer(console, {"folder": place, "files": list(files), "system": system})

@@ -1,7 +1,7 @@
 """The commands around the runs: systems and this machine, as they stand on the command line.
 
-``clean``, ``systems``, ``new-system``, ``init``, ``help``, ``explain``, ``completion`` and
-``doctor``. Everything heavy is imported by the command that needs it. Source: design, section 6.
+``clean``, ``systems``, ``new-system``, ``init``, ``help``, ``explain``, ``docs``, ``completion``
+and ``doctor``. Everything heavy is imported by the command that needs it.
 """
 
 from pathlib import Path
@@ -175,6 +175,27 @@ def explain_command(
     from splitbrain.harness.cli.explain import explain
 
     return explain(name, standard_output(as_json=json))
+
+
+@command(
+    "docs",
+    SETUP,
+    "docs",
+    "docs suite",
+    "docs faults/power",
+)
+def docs_command(
+    page: Annotated[str | None, completed("docs")] = None, *, json: Json = False
+) -> int:
+    """Print a page of the documentation; without a name, its table of contents.
+
+    Args:
+        page: Such as suite, your-system or faults/power; templates for CI are pages as well.
+        json: Print the answer as one line of JSON; everything else goes to standard error.
+    """
+    from splitbrain.harness.cli.pages import show_page
+
+    return show_page(page, standard_output(as_json=json))
 
 
 @command(

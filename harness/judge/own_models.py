@@ -12,7 +12,7 @@ from splitbrain.checker.models.registry import add_own, knows, require_complete
 from splitbrain.contracts.errors import UsageError, in_one_line
 from splitbrain.plugins.files import found_in_file, is_file
 
-_HOW: Final = "docs/models-and-checkers.md shows a model of one's own"
+_HOW: Final = "`splitbrain docs models-and-checkers` shows a model of one's own"
 
 
 def make_known(name: str) -> None:

@@ -149,7 +149,7 @@ def _of_fault(name: str) -> Explanation:
         return Explanation(name=name, says=f"{error.problem}.", next_step=f"{error.next_step}.")
     world = "--runtime simulated " if kind.needs & EXACT_CAPABILITIES else ""
     strikes = f"`splitbrain test {world}--nemesis {name}` strikes with it, where that is possible."
-    page = f"docs/faults/{kind.page}.md says how it is done and what proves it."
+    page = f"`splitbrain docs faults/{kind.page}` says how it is done and what proves it."
     return Explanation(
         name=name,
         says=kind.summary,

@@ -69,7 +69,7 @@ EXIT_CODES: Final = (
         why="It is told apart from a failure, so that a typing error in a script is never taken "
         "for a verdict.",
         next_step="The sentence on standard error says what is wrong and what there is instead; "
-        "docs/bad-input.md lists these sentences.",
+        "`splitbrain docs bad-input` lists these sentences.",
     ),
 )
 
@@ -100,7 +100,7 @@ VERDICTS: Final = (
         why="A queue that delivers at least once has duplicates: an alarm for each would hide the "
         "losses. They are counted and shown, and the run stays valid.",
         next_step="The summary counts each kind, and plan.json names them as documented; "
-        "docs/adapters.md says how an adapter declares it.",
+        "`splitbrain docs adapters` says how an adapter declares it.",
     ),
     Explanation(
         name="void",
@@ -108,7 +108,7 @@ VERDICTS: Final = (
         why="What hid an expected violation would have hidden others as well, so the valid runs of "
         "that night prove nothing.",
         next_step="Look at the runs of that bug first: too short, too few faults, or a checker "
-        "that became blind. docs/suite.md tells more.",
+        "that became blind. `splitbrain docs suite` tells more.",
     ),
     Explanation(
         name="vacuous",
@@ -152,7 +152,7 @@ CHECKERS: Final = (
         why="Invariants see all nodes and disks at once, so they catch a broken rule before any "
         "client could notice.",
         next_step="`splitbrain explain INV-09` explains the one that the sentence names; "
-        "docs/invariants.md lists all.",
+        "`splitbrain docs invariants` lists all.",
     ),
 )
 

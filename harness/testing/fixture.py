@@ -192,5 +192,5 @@ def _experiment(system: str, faults: str, options: dict[str, Any]) -> Experiment
     except msgspec.ValidationError as error:
         raise UsageError(
             f"an option of the cluster does not fit: {in_words(error)}",
-            "docs/pytest.md shows the options",
+            "`splitbrain docs pytest` shows the options",
         ) from error

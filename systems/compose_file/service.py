@@ -62,7 +62,7 @@ _TELL_WHY: Final[Mapping[str, str]] = {
     "privileged": "a privileged container could undo the faults, on this machine too",
     "pid": "every service has processes of its own, so that they can be killed",
 }
-_ADAPTER: Final = "Take it out, or write an adapter (docs/your-system.md)"
+_ADAPTER: Final = "Take it out, or write an adapter (`splitbrain docs your-system`)"
 _RESTART: Final = re.compile(r"no|always|unless-stopped|on-failure(:[0-9]{1,4})?")
 _VARIABLE: Final = re.compile(r"([^=]+)(?:=(.*))?", re.DOTALL)
 _PORT: Final = re.compile(r"(?:.*:)?([0-9]+)(?:/tcp)?")

@@ -19,8 +19,8 @@ from splitbrain.systems.kraft.planted_bugs import BugKind, PlantedBug, planted_b
 _INVARIANTS: Final = Path(kraft.__path__[0]) / "invariants.toml"
 _NEXT_STEP: Final = (
     "`splitbrain replay RUN --trace` tells the messages that led to the violation, step by step; "
-    "`splitbrain shrink RUN` makes the world as small as it can be. docs/invariants.md names the "
-    "code that keeps it and the test that breaks it."
+    "`splitbrain shrink RUN` makes the world as small as it can be. `splitbrain docs "
+    "invariants` names the code that keeps it and the test that breaks it."
 )
 _PLANTED: Final = "It is planted on purpose, to prove that such a mistake is found. "
 _SEEN_BY: Final[Mapping[BugKind, str]] = {

@@ -31,13 +31,13 @@ compose-build | a service without an image | {_TRY}
   the image's name: image: NAME
 compose-privileged | a privileged service | {_TRY}
   the service 'web' has 'privileged': a privileged container could undo the faults, on this machine
-  too. Take it out, or write an adapter (docs/your-system.md)
+  too. Take it out, or write an adapter (`splitbrain docs your-system`)
 compose-host-network | a service in the machine's own network | {_TRY}
   the service 'web' has 'network_mode': every service has a network of its own, so that it can be
-  cut off. Take it out, or write an adapter (docs/your-system.md)
+  cut off. Take it out, or write an adapter (`splitbrain docs your-system`)
 compose-unknown-key | a key that is not honoured | {_TRY}
   the service 'web' has 'secrets': nothing of a run would be as it says. Take it out, or write an
-  adapter (docs/your-system.md)
+  adapter (`splitbrain docs your-system`)
 compose-folder | a folder of the machine that may be written to | {_TRY}
   the service 'web' may write to {{folder}}, and a run would harm it. Make it a volume, as in
   data:/data, or read-only, .:/data:ro
@@ -71,7 +71,8 @@ try-no-driver-file | a driver's file that is not there
   there is no file {{folder}}/own.py. Name a Python file that holds a driver
 try-driver-without-ask | a driver's file without a function
   $ try compose.yaml --port web:80 --driver own.py
-  {{folder}}/own.py holds no ask. It holds no driver at all; docs/try.md shows a driver of one's own
+  {{folder}}/own.py holds no ask. It holds no driver at all; `splitbrain docs try` shows
+  a driver of one's own
 try-setting | a setting that the driver has not | {_TRY} --setting user=me
   the driver http has no setting 'user'. The settings are: digest, driver, file,
   notices, path, port, spare

@@ -83,7 +83,7 @@ parquet-cut | a table that ends too early | check history.parquet
   corrupted or this is not a parquet file. Write or copy the table again
 parquet-other | a table of something else | check history.parquet
   could not read the history (history.parquet): the table has no column process, f, type, start_ns.
-  Write a table of paired operations, as docs/history-format.md tells
+  Write a table of paired operations, as `splitbrain docs history-format` tells
 parquet-two-runs | a table of two runs | check history.parquet
   could not read the history (history.parquet): the table holds 2 runs. Write a table of one run
   alone

@@ -40,19 +40,19 @@ policy-missing | a policy that is not there | gate --policy gate.toml runs
   the policy gate.toml cannot be read: No such file or directory. Name a file that exists
 policy-no-utf-8 | a policy that is no UTF-8 | gate --policy gate.toml runs
   the policy gate.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct the file;
-  docs/gate.md says what may stand in it
+  `splitbrain docs gate` says what may stand in it
 policy-deep | a policy nested without end | gate --policy gate.toml runs
-  the policy gate.toml is no TOML: it is nested too deeply. Correct the file; docs/gate.md says what
-  may stand in it
+  the policy gate.toml is no TOML: it is nested too deeply. Correct the file;
+  `splitbrain docs gate` says what may stand in it
 suite-no-utf-8 | a suite that is no UTF-8 | suite suite.toml
   the suite file suite.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct the file;
-  docs/suite.md says what may stand in it
+  `splitbrain docs suite` says what may stand in it
 suite-deep | a suite nested without end | suite suite.toml
-  the suite file suite.toml is no TOML: it is nested too deeply. Correct the file; docs/suite.md
-  says what may stand in it
+  the suite file suite.toml is no TOML: it is nested too deeply. Correct the file;
+  `splitbrain docs suite` says what may stand in it
 nightly-no-utf-8 | a nightly file that is no UTF-8 | nightly night.toml
   the nightly file night.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct the file;
-  docs/nightly.md says what may stand in it
+  `splitbrain docs nightly` says what may stand in it
 baseline-no-utf-8 | a baseline that is no UTF-8 | gate --policy gate.toml --baseline base.json runs
   the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte 0xff. Name a folder
   of runs, a ledger, a gate's JSON, REF:PATH of one in git, last, or none for none
@@ -91,8 +91,8 @@ init-not-simulated | a night in simulation of what has none
   $ init --system redis --runtime simulated
   redis cannot be simulated. Choose another --runtime
 init-without-settings | a night of a system that needs settings | init --system compose
-  compose says nothing of its nodes without settings, which init does not know. Write the files by
-  hand: docs/suite.md and docs/nightly.md say what may stand in them
+  compose says nothing of its nodes without settings, which init does not know. Write them by
+  hand: `splitbrain docs suite` and `splitbrain docs nightly` say how
 init-no-time | a night without a time | init --system kraft --time-budget soon
   --time-budget: 'soon' is no time; write 60, 500ms, 45s, 1m or 1h30m. Correct it, or leave it out
 init-output-is-a-file | a night in a file | init --system kraft --output here

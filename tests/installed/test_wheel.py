@@ -106,6 +106,7 @@ def test_a_plain_installation_gives_verdicts_and_says_what_the_extra_adds(
     ):
         said(splitbrain(*words), ["extra [spark]", COMMAND], 64)
     said(splitbrain("doctor"), [COMMAND], 0)
+    said(splitbrain("docs", "ci/gitlab-ci.yml"), ["nightly"], 0)
 
 
 def test_a_plain_installation_refuses_a_parquet_history_in_one_sentence(

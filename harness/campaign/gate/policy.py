@@ -32,7 +32,7 @@ IMPLIED_OF_CANARIES: Final = Threshold(
 IMPLIED_OF_SWEEPS: Final = Threshold(
     "seeds_failed == 0", Subject("seeds_failed"), "==", 0.0, is_implied=True
 )
-_NEXT: Final = "Correct the file; docs/gate.md says what may stand in it"
+_NEXT: Final = "Correct the file; `splitbrain docs gate` says what may stand in it"
 _TOP_KEYS: Final = ("schema", "default_tier", "require", "tier", "samples_min", "quarantine")
 _TIER_KEYS: Final = ("inherits", "require")
 _QUARANTINE_KEYS: Final = ("fingerprint", "until", "reason")

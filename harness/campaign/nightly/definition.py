@@ -23,7 +23,7 @@ NIGHTLY_SCHEMA: Final = 1
 _ANALYSIS_SHARE: Final = 0.1
 _ANALYSIS_LEAST_S: Final = 600.0
 _ANALYSIS_SHARE_MAX: Final = 0.5
-_NEXT: Final = "Correct the file; docs/nightly.md says what may stand in it"
+_NEXT: Final = "Correct the file; `splitbrain docs nightly` says what may stand in it"
 _TEXTS: Final = ("suite", "policy", "tier", "baseline", "lake")
 _KEYS: Final = ("schema", *_TEXTS, "time_budget", "analysis_budget", "keep_valid", "webhook_env")
 #: Name of an environment variable.

@@ -47,7 +47,7 @@ _RECORDS: dict[str, type[msgspec.Struct]] = {
     "exclude": CellPattern,
 }
 _PLAN_FILE_SUFFIXES = (".json", ".toml")
-_NEXT = "Correct the file; docs/suite.md says what may stand in it"
+_NEXT = "Correct the file; `splitbrain docs suite` says what may stand in it"
 
 
 class SuiteFile(msgspec.Struct, frozen=True):

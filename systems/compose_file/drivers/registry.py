@@ -9,7 +9,7 @@ from splitbrain.plugins.files import absolute, found_in_file, is_file
 from splitbrain.systems.compose_file.drivers.driver import AskingDriver, Driver
 from splitbrain.systems.servers import Asking
 
-_HOW: Final = "docs/try.md shows a driver of one's own"
+_HOW: Final = "`splitbrain docs try` shows a driver of one's own"
 _ENDING: Final = ".py"
 _USUAL_NAME: Final = "ask"
 

@@ -156,7 +156,7 @@ def test_amid_the_judging_the_rest_stays_undecided(tmp_path: Path) -> None:
 def test_amid_the_analysis_the_verdict_stands(tmp_path: Path) -> None:
     command = Command(tmp_path, "spark").until("reached spark").signal()
     code, said = command.end()
-    # Which one it is does not matter here: a run this short may be too little for VALID.
+    # Any verdict will do: a run this short may be too little for VALID.
     found = command.results()
     assert code == found.exit_code, said
     assert f"the verdict stands ({found.headline})" in said
