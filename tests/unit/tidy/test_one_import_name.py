@@ -19,7 +19,9 @@ from tidy.tree import project_files
 
 ROOT = Path(__file__).parents[3]
 LINKS = sorted(path for path in (ROOT / "splitbrain").iterdir() if path.is_symlink())
-ROOMS = tuple(link.name for link in LINKS)
+#: The pages that are printed to users, which are no room.
+PAGES = "docs"
+ROOMS = tuple(link.name for link in LINKS if link.name != PAGES)
 #: A module's full name, maybe with a function behind it, or the beginning of such a name.
 NAMED = re.compile(rf"(?:splitbrain\.)?((?:{'|'.join(ROOMS)})(?:\.\w+)*)\.?(?::\w+)?")
 

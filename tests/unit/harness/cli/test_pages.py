@@ -12,11 +12,8 @@ from splitbrain.harness.cli.main import run
 from splitbrain.harness.cli.pages import page_names
 from splitbrain.runtimes.docker.images import ROOT
 
-ROOMS = sorted(
-    path for path in (ROOT / "splitbrain").iterdir() if path.is_dir() and path.name != "docs"
-)
 SOURCES = sorted(
-    path for room in ROOMS for path in room.resolve().rglob("*.py") if "vendor" not in path.parts
+    path for room in (ROOT / "splitbrain").iterdir() for path in room.resolve().rglob("*.py")
 )
 
 

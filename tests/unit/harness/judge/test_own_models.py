@@ -83,7 +83,7 @@ HEAD = "from splitbrain.checker.models.model import Model, NondeterministicModel
 UNHASHABLE = f"{HEAD}class Mine(Model):\n    functions, initial = {{'read'}}, []"
 NO_SET = f"{HEAD}class Mine(NondeterministicModel):\n    functions, initial = {{'read'}}, 0"
 REFUSED = [
-    ("", "mine.py:Name", "mine.py holds no Name. It holds no model at all; docs/"),
+    ("", "mine.py:Name", "mine.py holds no Name. It holds no model at all; `splitbrain docs "),
     (f"{HEAD}class Mine(Model): pass", "mine.py:Name", "Its models are: Mine"),
     (f"{HEAD}class Mine(Model): pass", "mine.py:", "mine.py holds no nameless model."),
     ("class Mine: pass", "mine.py:Mine", "'mine.py:Mine' is no model but another class. Derive"),
