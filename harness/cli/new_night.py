@@ -94,7 +94,7 @@ def write_night(
         f"wrote {', '.join(texts)} in {folder}; they run as they are:",
         f"  splitbrain nightly {shlex.quote(str(night))}",
         f"  splitbrain suite {shlex.quote(str(folder / 'suite.toml'))} --time-budget 5m",
-        "`splitbrain docs nightly`, and `suite` and `gate` beside it, say what may stand in them.",
+        "`splitbrain docs nightly`, `docs suite` and `docs gate` say what may stand in them.",
     ):
         say(console, line)
     answer(console, {"folder": folder, "files": list(texts), "system": chosen.system.name})
