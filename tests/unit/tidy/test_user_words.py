@@ -30,6 +30,7 @@ INSTEAD = {
     r"is no JSON": "is not valid JSON",
     r"is no pair": "is not a pair",
     r"the PATH is missing": "missing argument",
+    r"\bdocs/[a-z/-]+\.md": "`splitbrain docs PAGE`",
 }
 RULES = re.compile("|".join(f"(?:{words})" for words in INSTEAD))
 

@@ -1,49 +1,26 @@
 """The documentation in an installed tool: each page can be read, and messages name pages it has."""
 
-import ast
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from splitbrain.harness.cli.command_app import EXAMPLE_LINES, app
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.cli.pages import page_names
 from splitbrain.runtimes.docker.images import ROOT
+from tests.unit.tidy.test_user_words import ROOMS, RULES, texts
 
-SOURCES = sorted(
-    path for room in (ROOT / "splitbrain").iterdir() for path in room.resolve().rglob("*.py")
-)
-
-
-def read_by_users(source: Path) -> Iterator[str]:
-    """Yield the strings of a module, without docstrings unless they are a command's help."""
-    tree = ast.parse(source.read_text())
-    hidden: set[int] = set()
-    for node in ast.walk(tree):
-        is_help = isinstance(node, ast.FunctionDef) and node.name.endswith("_command")
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and not is_help:
-            # The first expression of a body: its docstring, if it is one.
-            hidden.add(id(getattr(node.body[0], "value", None)) if node.body else 0)
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in hidden
-        ):
-            yield node.value
+SOURCES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
 
 
-def test_messages_name_pages_that_an_installed_tool_has() -> None:
-    names = page_names()
-    named: set[str] = set()
-    for source in SOURCES:
-        for text in read_by_users(source):
-            assert not re.search(r"docs/[a-z/-]+\.md", text), (source, text)
-            named |= set(re.findall(r"`splitbrain docs ([a-z/-]+)`", text))
-    assert len(named) >= 10
-    assert named - set(names) == set()
+def test_messages_and_helps_name_pages_that_an_installed_tool_has() -> None:
+    messages = [text for source in SOURCES for _, text in texts(source)]
+    helps = [app[name].default_command.__doc__ or "" for name in EXAMPLE_LINES]
+    assert [text for text in helps if RULES.search(text)] == []
+    named = re.findall(r"`splitbrain docs ([a-z/-]+)`", "\n".join([*messages, *helps]))
+    assert len({*named}) >= 10
+    assert {*named} - {*page_names()} == set()
 
 
 @pytest.mark.parametrize("name", page_names())

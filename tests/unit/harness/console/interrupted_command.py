@@ -65,8 +65,8 @@ class Stages:
         checking.PART_FUNCTION = "tests.unit.harness.console.interrupted_command:hang"
 
     def spark(self) -> None:
-        """The analysis hangs."""
-        self.options = ["--time-limit", "0.3"]
+        """The analysis hangs, after a load that shows enough even on a busy machine."""
+        self.options = ["--time-limit", "3"]
         sys.path.insert(0, fake_spark(self.folder, "import signal\nsignal.pause()\n"))
         from splitbrain.harness.cli.session import Session
 
