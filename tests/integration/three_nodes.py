@@ -11,6 +11,8 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
+from splitbrain.harness.console.stop import Stop
+from splitbrain.harness.run.convergence import await_ready
 from splitbrain.runtimes.local.runtime import LocalRuntime
 from splitbrain.systems.kraft.adapter import KraftSystem
 
@@ -38,8 +40,8 @@ class Cluster:
         return code
 
     def await_ready(self) -> None:
-        """All three follow one leader."""
-        awaited(lambda: self.system.ready(self.runtime))
+        """All three follow one leader, within the time that a run would give them."""
+        await_ready(self.system, self.runtime, self.system.tempo().ready_s, Stop())
 
     def await_converged(self) -> None:
         """All three hold the same committed log."""
