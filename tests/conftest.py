@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling, Scheduling
 
 from tests.planted import pytest_pyfunc_call  # noqa: F401 - a hook: planted bugs
 
@@ -18,6 +20,7 @@ pytest_plugins = ["pytester"]
 
 #: Tiers that need something started, dearest last; what bears no such marker comes first.
 TIERS = ("slow", "containers", "spark", "browser")
+_SPARK = "tests/spark/"
 
 # Deadlines measure the machine's load here, not the code; a failure prints its reproducer.
 settings.register_profile(
@@ -39,6 +42,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A developer's shell may forbid it, and then no command that a test starts could show that it
 # leaves bytecode beside a user's file.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+class FileScheduling(LoadFileScheduling):
+    """A file stays with one worker, and so do all files that share a Spark session.
+
+    A session costs half a minute of processor time until its code is compiled, in each worker anew.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _SPARK if nodeid.startswith(_SPARK) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """Of ``--dist loadfile`` alone; None: xdist's own."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
