@@ -299,3 +299,29 @@ class ClockArm(Protocol):
     def offset_ms(self, node: NodeName) -> int:
         """Return how far ahead the node's clock is, read from inside the node."""
         ...
+
+
+class MemberArm(Protocol):
+    """Changes of a cluster's membership, by the system's own requests.
+
+    Unlike the other arms it is the system's (``System.members``), whatever the runtime.
+    """
+
+    def remove(self, node: NodeName) -> None:
+        """Have the others remove the node; returns once they say that they did.
+
+        Raises:
+            HarnessError: they refuse, or nobody answers.
+        """
+        ...
+
+    def add(self, node: NodeName) -> None:
+        """Take a removed node in again, which is down and has an empty disk.
+
+        Raises as ``remove``.
+        """
+        ...
+
+    def is_member(self, node: NodeName) -> bool | None:
+        """Whether the others count the node as a member; None: nobody tells."""
+        ...

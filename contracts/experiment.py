@@ -118,13 +118,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             "clock-jump, clock-strobe, cpu, crash-loop, cut-then-kill, delay, disk-error, "
             "disk-stall, duplicate, flap, flip, full-disk, kill, loss, majorities-ring, memory, "
             "minority-third, one-way-in, one-way-out, partial, partition, pause, power, rate, "
-            "reorder, reset, restart, restore, rolling-restart, slow-link, terminate, truncate, "
-            "wipe. With --runtime simulated also: disconnect, fsync-fails, read-errors, "
-            "rename-fails, roll-back, rot-checkpoint, rot-identity, rot-log, rot-mark, rot-state, "
-            "slow-disk, write-fails. Targets: leader, follower, last-leader, laggard, random:K, "
-            "halves, all, or a node's name. Scripted plans: isolate-leader, isolate-leader-8s, "
-            "isolate-leader-again, leader-kill, leader-pause, raft-figure-8, stale-leader, "
-            "partial-partition, power-loss-of-all, rolling-restart-with-a-laggard, "
+            "remove-member, reorder, reset, restart, restore, rolling-restart, slow-link, "
+            "terminate, truncate, wipe. With --runtime simulated also: disconnect, fsync-fails, "
+            "read-errors, rename-fails, roll-back, rot-checkpoint, rot-identity, rot-log, "
+            "rot-mark, rot-state, slow-disk, write-fails. Targets: leader, follower, last-leader, "
+            "laggard, random:K, halves, all, or a node's name. Scripted plans: isolate-leader, "
+            "isolate-leader-8s, isolate-leader-again, leader-kill, leader-pause, raft-figure-8, "
+            "stale-leader, partial-partition, power-loss-of-all, rolling-restart-with-a-laggard, "
             "leader-cut-then-killed.",
             group="Faults",
         ),

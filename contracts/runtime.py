@@ -77,6 +77,7 @@ Capability = Literal[
     "exact-disk",  # single calls that fail, bits that rot: a disk that is a program's
     "clock",
     "clock-drift",
+    "membership",  # of the system: its adapter removes members and takes them in (MemberArm)
 ]
 
 
@@ -93,6 +94,7 @@ SIMULATED_LACKS: Final[Mapping[Capability, str]] = {
     "memory": "its nodes share the memory of one process",
     "truncate": "its disks lose bytes by crashes alone",
     "clock-drift": "how fast its clocks go is settled before it starts",
+    "membership": "its voters are those that it starts with",
 }
 SIMULATED_CAPABILITIES: Final[frozenset[Capability]] = (
     frozenset(get_args(Capability)) - SIMULATED_LACKS.keys()

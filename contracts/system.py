@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from splitbrain.contracts.arms import MemberArm
 from splitbrain.contracts.committed import CommittedLog, RecordForm
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
@@ -268,6 +269,13 @@ class System(ABC):
     def converged(self, runtime: Runtime) -> None:
         """Return when all nodes hold the same committed log, else raise with what is missing."""
         return
+
+    def members(self, runtime: Runtime) -> MemberArm | None:
+        """Return the means to change its membership; None: faults leave that alone.
+
+        Also asked for before the cluster is deployed: whether there are such means.
+        """
+        return None
 
     def metrics(
         self, runtime: Runtime, node: NodeName, timeout_s: float

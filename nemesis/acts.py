@@ -20,7 +20,7 @@ from splitbrain.contracts.runtime import Capability
 #: States that acts put in force. A node or link has at most one of a kind, whoever asked.
 Held = Literal[
     "cut", "shape", "reset", "down", "paused", "cpu", "memory", "full", "stalled", "slow",
-    "failing", "clock",
+    "failing", "clock", "removed",
 ]  # fmt: skip
 
 #: Calls to a disk that can be made to fail.
@@ -363,12 +363,32 @@ class Unwarp(_OnNodes, frozen=True):
     verb = "set right the clock of"
 
 
+class RemoveMember(_OnNodes, frozen=True):
+    """Remove the nodes from the cluster's membership, by the system's own request."""
+
+    needs = "membership"
+    holds = "removed"
+    verb = "remove from the membership"
+
+
+class ReplaceMember(_OnNodes, frozen=True):
+    """Kill those of the nodes that are no members any more, and take them in with empty disks.
+
+    They are left down. A member is left alone: one that the others refused to remove would not bear
+    the loss of its disk.
+    """
+
+    needs = "membership"
+    releases = "removed"
+    verb = "take into the membership again"
+
+
 LinkAct = Cut | Restore | ShapeLinks | UnshapeLinks | ResetLinks | UnresetLinks
 NodeAct = (
     Kill | Start | Terminate | PowerOff | Pause | Resume | Throttle | Unthrottle | LimitMemory
     | UnlimitMemory | Fill | Drain | Stall | Unstall | Fail | Repair | Keep | ChangeFile | PutBack
     | Wipe | Warp | Unwarp | SlowDisk | HastenDisk | FailCalls | MendCalls | Restart | Rot
-    | RollBack | Disconnect
+    | RollBack | Disconnect | RemoveMember | ReplaceMember
 )  # fmt: skip
 Act = LinkAct | NodeAct
 
@@ -394,6 +414,8 @@ def needed(act: Act) -> frozenset[Capability]:
     """
     if isinstance(act, Start):
         return frozenset()
+    if isinstance(act, ReplaceMember):
+        return frozenset({act.needs, "kill", "wipe"})
     if isinstance(act, ChangeFile) and act.change.kind == "truncate":
         return frozenset({act.needs, "truncate"})
     if isinstance(act, Warp) and act.warp.drift_ppm:
@@ -413,8 +435,10 @@ def needed(act: Act) -> frozenset[Capability]:
 
 
 def ended_by(act: Act) -> tuple[NodeName, ...]:
-    """Nodes whose process the act ends and holds down."""
-    return act.nodes if not isinstance(act, LinkAct) and act.holds == "down" else ()
+    """Nodes whose process the act ends, and leaves down."""
+    if isinstance(act, LinkAct):
+        return ()
+    return act.nodes if act.holds == "down" or isinstance(act, ReplaceMember) else ()
 
 
 def forgets(act: Act) -> bool:

@@ -229,6 +229,17 @@ class DataGone(_OfNode, frozen=True):
     words = "the data of {node} gone"
 
 
+class MemberIs(msgspec.Struct, frozen=True):
+    """The other members count the node as one of them, or no more."""
+
+    node: NodeName
+    there: bool
+
+    def sentence(self) -> str:
+        """Return the expectation in words."""
+        return f"{self.node} {'a member' if self.there else 'no member any more'}"
+
+
 class ClockIs(_OfNode, frozen=True):
     """The node's program sees its clock ahead of the true one by so much; bounds included."""
 
@@ -249,7 +260,7 @@ class ClockOff(_OfNode, frozen=True):
 Expectation = (
     LinkIs | LinkDelivers | LinkBehaves | LinkShaped | NodeIs | NodeIsSilent | NodeAnswers
     | PeersStall | PeersFlow | ProcessorShare | MemoryPressed | MemoryFree | DiskIs | CanariesTell
-    | FileReads | NodeTookBack | DataGone | ClockIs | ClockOff
+    | FileReads | NodeTookBack | DataGone | ClockIs | ClockOff | MemberIs
 )  # fmt: skip
 
 

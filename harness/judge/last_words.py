@@ -109,6 +109,8 @@ class LastWords(msgspec.Struct, frozen=True):
     line: int
     #: False where they are only the log's last line.
     is_recognised: bool
+    #: As it stands in the log; ``text`` is cut where it is long.
+    whole_line: str = ""
 
     @property
     def place(self) -> str:
@@ -161,7 +163,8 @@ def _last(path: Path, exit_code: int | None, own: tuple[_Form, ...]) -> _Found |
     if exit_code == KILLED_CODE:
         ranks = (_KILLING,)
     elif exit_code in _IN_ORDER:
-        ranks = ()
+        # Forms of all programs would find words of other lives; a system's own say why it ends.
+        ranks = (own,)
     for rank, forms in enumerate(ranks):
         offset = max((_last_of(form, text) for form in forms), default=-1)
         if offset >= 0:
@@ -203,7 +206,8 @@ def _last_words(found: _Found, run_folder: Path) -> LastWords:
         file.seek(found.offset)
         lines = file.read(LINE_BYTES_MAX * 4).splitlines()
     name = found.path.relative_to(run_folder).as_posix()
-    return LastWords(_words(lines), name, line, found.rank != _LAST_LINE)
+    whole = lines[0][:LINE_BYTES_MAX].decode("utf-8", "replace")
+    return LastWords(_words(lines), name, line, found.rank != _LAST_LINE, whole)
 
 
 def _line_feeds(file: BinaryIO, before: int) -> int:

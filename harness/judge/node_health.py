@@ -125,7 +125,8 @@ def _watched_exits(
             # The log's end may be another life's, and adds nothing to a stated reason.
             is_other = _has_lived_since(record, windows, node, phase.time)
             ending = None if is_other or why else ending
-        stated = why or (ending.text if ending is not None and ending.is_recognised else None)
+        is_telling = ending is not None and ending.is_recognised
+        stated = why or (f"{ending.text} {ending.whole_line}" if ending and is_telling else None)
         asking = _asking(windows, node, phase.time)
         if asking and _fits(asking, stated, phase.exit_code):
             continue

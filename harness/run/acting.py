@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.contracts.arms import FileChanged, PowerLoss
+from splitbrain.contracts.arms import FileChanged, MemberArm, PowerLoss
 from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
@@ -21,6 +21,8 @@ from splitbrain.nemesis.acts import Act
 #: A node that has just ended may still be on its way out.
 _START_PATIENCE_S: Final = 10.0
 _START_INTERVAL_S: Final = 0.5
+#: Members that have to elect first, or that came back just now, change nothing meanwhile.
+_MEMBER_PATIENCE_S: Final = 6.0
 #: Acts on a process that must be there.
 _ON_PROCESSES: Final = (
     *(acts.Pause, acts.Resume, acts.Throttle, acts.Unthrottle, acts.Kill, acts.Terminate),
@@ -62,15 +64,19 @@ class Performed(msgspec.Struct, frozen=True):
     said: str = ""
 
 
-def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Performed:
+def perform(
+    runtime: Runtime, act: Act, records: Sequence[Record] = (), members: MemberArm | None = None
+) -> Performed:
     """Do it; ``records`` are of the same fault's acts before, for those that undo one.
 
     Raises:
         HarnessError: the environment failed.
-        CapabilityError: the runtime cannot do it.
+        CapabilityError: the runtime, or the system, cannot do it.
     """
     if isinstance(act, acts.PutBack):
         return _put_back(runtime, act, records)
+    if isinstance(act, acts.RemoveMember | acts.ReplaceMember) and members is not None:
+        return _change_members(runtime, members, act)
     do = _ACTS.get(type(act))
     if do is None:
         raise CapabilityError(
@@ -84,11 +90,11 @@ def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Perfo
 
 
 def perform_where_it_can_be(
-    runtime: Runtime, act: Act, records: Sequence[Record] = ()
+    runtime: Runtime, act: Act, records: Sequence[Record] = (), members: MemberArm | None = None
 ) -> Performed:
     """Perform it on the nodes that are there: with one that has ended nothing can be done."""
     try:
-        return perform(runtime, act, records)
+        return perform(runtime, act, records, members)
     except HarnessError:
         if not isinstance(act, _ON_PROCESSES):
             raise
@@ -219,6 +225,27 @@ def _changes_in_words(changes: Iterable[Changed]) -> str:
         f"{changed.node}: {changed.change.sentence() if changed.change else 'no file fits'}"
         for changed in changes
     )
+
+
+def _change_members(
+    runtime: Runtime, members: MemberArm, act: acts.RemoveMember | acts.ReplaceMember
+) -> Performed:
+    """A refusal is the system's to give: the fault does not bite then, or is not healed."""
+    said: list[str] = []
+    for node in act.nodes:
+        if isinstance(act, acts.RemoveMember):
+            change = partial(members.remove, node)
+        else:
+            if members.is_member(node):
+                continue
+            runtime.kill(node)
+            said.append(f"{node}: {runtime.disks.wipe(node)}")
+            change = partial(members.add, node)
+        try:
+            patiently(change, _MEMBER_PATIENCE_S, _START_INTERVAL_S, HarnessError)
+        except HarnessError as error:
+            said.append(f"{node}: {error.problem}")
+    return Performed(said="; ".join(said))
 
 
 def _wipe(runtime: Runtime, act: acts.Wipe) -> Performed:

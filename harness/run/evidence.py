@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from splitbrain.contracts.arms import LinkQuality, Shape
+from splitbrain.contracts.arms import LinkQuality, MemberArm, Shape
 from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
@@ -35,6 +35,7 @@ from splitbrain.nemesis.expectations import (
     LinkDelivers,
     LinkIs,
     LinkShaped,
+    MemberIs,
     MemoryFree,
     MemoryPressed,
     NodeAnswers,
@@ -94,11 +95,14 @@ class Observer:
         *,
         answers: Callable[[NodeName, float], bool] | None = None,
         watch: StateWatch | None = None,
+        members: MemberArm | None = None,
     ) -> None:
         """``answers`` asks the node's own program something: whether it answered within the time.
 
-        ``watch`` is None where the nodes tell nothing of themselves.
+        ``watch`` is None where the nodes tell nothing of themselves, ``members`` where nobody tells
+        of members.
         """
+        self._members = members
         self._runtime, self._traffic, self._clock = runtime, traffic, clock
         self._answers, self._watch = answers, watch
 
@@ -226,6 +230,9 @@ class Observer:
                 look = self._at_disk(item, records)
             case ClockIs() | ClockOff():
                 look = self._at_clock(item)
+            case MemberIs(node, there):
+                members = self._members
+                look = _Look(None if members is None else members.is_member(node) == there)
         return look
 
     def _at_disk(

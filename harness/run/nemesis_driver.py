@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from splitbrain.contracts.arms import MemberArm
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
@@ -84,9 +85,11 @@ class NemesisDriver:
         patience: Patience | None = None,
         watch: StateWatch | None = None,
         record_at: RecordAt | None = None,
+        members: MemberArm | None = None,
         observers: Sequence[NodeName] = (),
     ) -> None:
         """``observers``: those of the runtime's nodes that do not vote."""
+        self._members = members
         self._schedule, self._runtime, self._ask_leader = schedule, runtime, leader
         self._observer, self._watch, self._record_at = observer, watch, record_at
         self._faults, self._schedule_file = faults, schedule_file
@@ -288,7 +291,7 @@ class NemesisDriver:
                 self._down.expect(ended_by(act))
                 parts = holds.admit(carried.fault.index, act, ended)
             for part in parts:
-                done = perform_where_it_can_be(self._runtime, part, carried.records)
+                done = perform_where_it_can_be(self._runtime, part, carried.records, self._members)
                 carried.records.extend(done.records)
                 if done.said:
                     said.append(done.said)

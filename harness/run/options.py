@@ -121,7 +121,18 @@ def refuse_faults(schedule: Sequence[Fault], system: System, runtime: Runtime) -
     Raises:
         CapabilityError: says which fault, and why.
     """
-    refuse_what_cannot_be_had(schedule, runtime.capabilities(), runtime.name)
+    capabilities: frozenset[Capability] = runtime.capabilities()
+    if system.members(runtime) is not None:
+        capabilities = frozenset({*capabilities, "membership"})
+    elif "membership" in needs(schedule):
+        raise CapabilityError(
+            "change the membership",
+            f"system {system.name}",
+            "its adapter has no request for that",
+            "Leave remove-member out of --nemesis; `splitbrain docs faults/members` names the "
+            "systems that have one",
+        )
+    refuse_what_cannot_be_had(schedule, capabilities, runtime.name)
     if not system.declares_state_events:
         _refuse_what_needs_events(schedule, system.name)
     if (

@@ -200,11 +200,14 @@ class Stage:
             return system.metrics(runtime, node, timeout_s) is not None
 
         traffic, watch = self.progress.traffic, self._watch
+        members = system.members(runtime)
         return NemesisDriver(
             schedule=self._test.schedule,
             runtime=runtime,
             leader=partial(system.leader, runtime),
-            observer=Observer(runtime, traffic, self.clock, answers=answers, watch=watch),
+            observer=Observer(
+                runtime, traffic, self.clock, answers=answers, watch=watch, members=members
+            ),
             clock=self.clock,
             faults=self._faults,
             schedule_file=self._schedule,
@@ -214,6 +217,7 @@ class Stage:
             record_at=system.record_at,
             patience=self.timing.nemesis,
             watch=watch if system.declares_state_events else None,
+            members=members,
             observers=self._test.observers,
         )
 

@@ -6,6 +6,8 @@ Must never start or stop a node: the runtime does.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
@@ -23,6 +25,7 @@ from splitbrain.contracts.system import (
     Tempo,
 )
 from splitbrain.systems.etcd.client import EtcdClient, Manner
+from splitbrain.systems.etcd.members import EtcdMembers
 from splitbrain.systems.etcd.status import (
     MemberView,
     ask_digest,
@@ -52,6 +55,8 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "snapshot-count": (10, 1_000_000_000),
     "write-compares": (0, 100_000),
 }
+#: Those that are etcd's own, by its own names.
+_NUMBERS: Final = ("heartbeat-interval", "election-timeout", "snapshot-count")
 #: etcd refuses to start with fewer heartbeats before an election.
 _HEARTBEATS_MIN: Final = 5
 
@@ -76,8 +81,14 @@ class EtcdSystem(ServerSystem):
     log_patterns = (
         LogPattern(r'^\{"level":"(?:panic|fatal)"', "The server gave up."),
         LogPattern(r"^(?:panic|fatal error): ", "The server's program crashed."),
+        LogPattern('"msg":"server error".* permanently removed', "The others removed the member."),
         LogPattern("found (?:data inconsistency|hash mismatch)", "Members have diverged."),
     )
+
+    def __init__(self) -> None:
+        self._servers: dict[NodeName, Server] = {}
+        #: Where members reach each node.
+        self._peer_urls: Mapping[NodeName, str] = {}
 
     @property
     def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -137,22 +148,34 @@ class EtcdSystem(ServerSystem):
 
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
         """Return the start of a member that knows the others from the first moment."""
+        self._servers[server.name] = server
         members = sorted((server, *others), key=lambda member: member.number)
-        cluster = ",".join(f"{each.name}=http://{each.address(PEER_PORT)}" for each in members)
-        return (
-            "etcd",
-            f"--name={server.name}",
-            f"--data-dir={server.placement.data_path}/etcd",
-            f"--listen-client-urls=http://{server.listen_address()}",
-            f"--advertise-client-urls=http://{server.address()}",
-            f"--listen-peer-urls=http://{server.listen_address(PEER_PORT)}",
-            f"--initial-advertise-peer-urls=http://{server.address(PEER_PORT)}",
-            f"--initial-cluster={cluster}",
-            "--logger=zap",
-            f"--heartbeat-interval={self.setting('heartbeat-interval')}",
-            f"--election-timeout={self.setting('election-timeout')}",
-            f"--snapshot-count={self.setting('snapshot-count')}",
-            *(("--unsafe-no-fsync",) if self.setting("fsync") == "no" else ()),
+        self._peer_urls = {each.name: f"http://{each.address(PEER_PORT)}" for each in members}
+        return ("etcd", f"--config-file={self._settings_file(server.name, 'new')}")
+
+    def _settings_file(self, node: NodeName, cluster_state: str) -> str:
+        server, urls = self._servers[node], self._peer_urls
+        content = {
+            "name": server.name,
+            "data-dir": f"{server.placement.data_path}/etcd",
+            "listen-client-urls": f"http://{server.listen_address()}",
+            "advertise-client-urls": f"http://{server.address()}",
+            "listen-peer-urls": f"http://{server.listen_address(PEER_PORT)}",
+            "initial-advertise-peer-urls": urls[node],
+            "initial-cluster": ",".join(f"{name}={url}" for name, url in urls.items()),
+            "initial-cluster-state": cluster_state,
+            "logger": "zap",
+            **{name: int(self.setting(name)) for name in _NUMBERS},
+            "unsafe-no-fsync": self.setting("fsync") == "no",
+        }
+        # Its own notation has JSON within.
+        text = msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
+        return server.file("etcd.conf", text)
+
+    def members(self, runtime: Endpoints) -> EtcdMembers:
+        """Return the means to remove members and add new ones in their places."""
+        return EtcdMembers(
+            runtime, self._peer_urls, lambda node: self._settings_file(node, "existing")
         )
 
     def ready(self, runtime: Endpoints) -> None:

@@ -3,6 +3,7 @@
 Must never start or stop a node: the runtime does.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -25,7 +26,9 @@ from splitbrain.contracts.system import (
     Tempo,
 )
 from splitbrain.systems.nats.client import DIRECT, FENCED, LEADER, NatsClient
+from splitbrain.systems.nats.members import NatsMembers
 from splitbrain.systems.nats.status import (
+    OPERATOR,
     Redelivery,
     ServerView,
     ask_cluster,
@@ -52,6 +55,7 @@ STATUS_TIMEOUT_S: Final = 2.0
 _ELECTION_S: Final = 9.0
 _PACKAGE: Final = "github.com/nats-io/nats-server/v2"
 _MIB: Final = 1024 * 1024
+_CLIENTS: Final = "clients"
 _DEFAULT, _ALWAYS = "default", "always"
 
 
@@ -78,6 +82,10 @@ class NatsSystem(ServerSystem):
 
     def __init__(self) -> None:
         self._redelivery = Redelivery()
+        #: Each with the others.
+        self._servers: dict[NodeName, tuple[Server, Sequence[Server]]] = {}
+        #: How often each was removed and renamed.
+        self._lives = Counter[NodeName]()
 
     @property
     def declares_digests(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -135,9 +143,19 @@ class NatsSystem(ServerSystem):
 
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
         """Return the start of a server that knows the others from the first moment."""
-        return ("nats-server", "-c", server.file("nats.conf", self._settings_file(server, others)))
+        self._servers[server.name] = (server, others)
+        return ("nats-server", "-c", self._settings_file(server.name))
 
-    def _settings_file(self, server: Server, others: Sequence[Server]) -> str:
+    def _server_name(self, node: NodeName) -> str:
+        lives = self._lives[node]
+        return f"{node}-{lives}" if lives else node
+
+    def _rename(self, node: NodeName) -> None:
+        self._lives[node] += 1
+        self._settings_file(node)
+
+    def _settings_file(self, node: NodeName) -> str:
+        server, others = self._servers[node]
         jetstream: dict[str, object] = {
             "store_dir": f"{server.placement.data_path}/nats",
             "max_mem": 64 * _MIB,
@@ -147,10 +165,16 @@ class NatsSystem(ServerSystem):
         if self.setting("sync_interval") == _ALWAYS:
             jetstream["sync_interval"] = _ALWAYS
         content = {
-            "server_name": server.name,
+            "server_name": self._server_name(node),
             "listen": server.listen_address(),
             "http": server.listen_address(MONITOR_PORT),
             "jetstream": jetstream,
+            # Servers are removed in the system's own account. Clients log in as nobody.
+            "authorization": {"users": [dict.fromkeys(("user", "password"), _CLIENTS)]},
+            "no_auth_user": _CLIENTS,
+            "accounts": {
+                "$SYS": {"users": [{"user": OPERATOR["user"], "password": OPERATOR["pass"]}]}
+            },
             "cluster": {
                 "name": "splitbrain",
                 "listen": server.listen_address(PEER_PORT),
@@ -158,7 +182,12 @@ class NatsSystem(ServerSystem):
             },
         }
         # Its own notation has JSON within.
-        return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
+        text = msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
+        return server.file("nats.conf", text)
+
+    def members(self, runtime: Endpoints) -> NatsMembers:
+        """Return the means to remove servers."""
+        return NatsMembers(runtime, MONITOR_PORT, self._server_name, self._rename)
 
     def ready(self, runtime: Endpoints) -> None:
         """Return when the servers are one cluster, and one of them leads the stream."""

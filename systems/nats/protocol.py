@@ -55,14 +55,17 @@ class NatsConnection:
         """Whether the server has not ended it yet, as far as is known."""
         return self._reader.exception() is None and not self._reader.at_eof()
 
-    async def handshake(self) -> None:
-        """Return once the server has taken the connection; raises as the other methods do."""
+    async def handshake(self, login: Mapping[str, str]) -> None:
+        """Return once the server has taken the connection; raises as the other methods do.
+
+        ``login`` has ``user`` and ``pass``; empty: clients' own account.
+        """
         name, rest = await self._line()
         if name != "INFO":
             raise EOFError
         told = msgspec.json.decode(rest, type=dict[str, Any])
         self._inbox = f"_INBOX.{told['server_id']}.{told['client_id']}"
-        options = msgspec.json.encode(_CONNECT)
+        options = msgspec.json.encode({**_CONNECT, **login})
         self._writer.write(
             b"CONNECT %b\r\n" % options
             + f"SUB {self._inbox}.* {_SUBSCRIPTION}\r\nPING\r\n".encode()
@@ -135,12 +138,12 @@ class NatsConnection:
                 return name, rest
 
 
-async def connect(there: Address) -> NatsConnection:
+async def connect(there: Address, login: Mapping[str, str] | None = None) -> NatsConnection:
     """Connect and return a connection that was taken; raises as ``NatsConnection.answer``."""
     reader, writer = await asyncio.open_connection(there.host, there.port)
     connection = NatsConnection(reader, writer)
     try:
-        await connection.handshake()
+        await connection.handshake(login or {})
     except BaseException:
         writer.close()
         raise

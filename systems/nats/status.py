@@ -21,6 +21,8 @@ from splitbrain.systems.questions import ask_by_http
 from splitbrain.systems.servers import Refused
 
 _LEADER: Final = "LEADER"
+#: Login in the account of the system, which may change the cluster.
+OPERATOR: Final[Mapping[str, str]] = {"user": "operator", "pass": "operator"}
 #: Account of clients that name none.
 _ACCOUNT: Final = "$G"
 #: Time in which a server sees that an acknowledgement is overdue.
@@ -55,9 +57,15 @@ class _Account(msgspec.Struct, frozen=True):
     stream_detail: tuple[_Stream, ...] = ()
 
 
+class _Replica(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
 class _Meta(msgspec.Struct, frozen=True):
     leader: str = ""
     cluster_size: int = 0
+    #: The others, where the asked server leads.
+    replicas: tuple[_Replica, ...] = ()
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -103,6 +111,28 @@ def ask_cluster(there: Address, timeout_s: float) -> tuple[str, int] | None:
     """
     told = _asked(there, "/jsz", _Told, timeout_s)
     return None if told is None else (told.meta_cluster.leader, told.meta_cluster.cluster_size)
+
+
+def ask_members(there: Address, timeout_s: float) -> frozenset[str] | None:
+    """Return the servers of the cluster by the one that leads it; None where another one is asked.
+
+    One that is not known by its name has none.
+    """
+    told = _asked(there, "/jsz", _Told, timeout_s)
+    if told is None or not told.meta_cluster.replicas:
+        return None
+    meta = told.meta_cluster
+    return frozenset((meta.leader, *(replica.name for replica in meta.replicas)))
+
+
+def problem_with_removal(there: Address, server: str, timeout_s: float) -> str | None:
+    """Have the cluster's leader remove a server; return why that is not done, None where it is."""
+
+    async def remove(connection: NatsConnection) -> str | None:
+        await ask(connection, "SERVER.REMOVE", {"peer": server})
+        return None
+
+    return _problem(there, remove, timeout_s, OPERATOR)
 
 
 def ask_state(there: Address, stream: str, timeout_s: float) -> StreamState | None:
@@ -181,11 +211,14 @@ class Redelivery:
 
 
 def _problem(
-    there: Address, do: Callable[[NatsConnection], Awaitable[str | None]], timeout_s: float
+    there: Address,
+    do: Callable[[NatsConnection], Awaitable[str | None]],
+    timeout_s: float,
+    login: Mapping[str, str] | None = None,
 ) -> str | None:
     async def connect_and_do() -> str | None:
         async with asyncio.timeout(timeout_s):
-            connection = await connect(there)
+            connection = await connect(there, login)
             try:
                 return await do(connection)
             finally:

@@ -44,6 +44,16 @@ def test_a_member_that_is_cut_off_answers_serializable_reads_with_older_states(
     ]
 
 
+@pytest.mark.parametrize("version", ["3.6.16", "3.5.2"])
+def test_members_are_removed_and_replaced_under_load(version: str, tmp_path: Path) -> None:
+    options = ("--nemesis", "remove-member,remove-member:leader", "--time-limit", "40")
+    code, found, output = run(tmp_path, "--system", f"etcd@{version}", *options)
+    assert code == 0, output
+    assert {fault.kind for fault in found.faults if fault.verified} == {"remove-member"}
+    assert {fault.recovery_ms is not None for fault in found.faults if fault.verified} == {True}
+    assert leftovers(found.run_folder) == ""
+
+
 @pytest.mark.parametrize("workload", TRANSACTED)
 def test_what_is_asked_at_one_moment_is_so_under_faults(workload: str, tmp_path: Path) -> None:
     options = ("--workload", workload, "--nemesis", "kill,pause,partition", "--time-limit", "20")

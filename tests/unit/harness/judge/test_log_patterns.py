@@ -14,6 +14,7 @@ from splitbrain.harness.judge.node_health import judge_nodes
 from splitbrain.history.course import Phase
 from splitbrain.history.plan import decode_plan
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.kinds import fault_kind
 from tests.unit.harness.fake_quorum import FakeSystem
 from tests.unit.harness.judge.test_judge_nodes import S, event, kill, record
 from tests.unit.harness.judged_runs import edit_plan
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("in_process")
 PANIC = LogPattern("panic:", "A goroutine panicked.")
 ABORT = LogPattern(r"^\S+ FATAL\b", "The server gave up.")
 TOLD = LogPattern("panic: told to", "Part of its test of itself.", harmless=True)
+REMOVED = fault_kind("remove-member").traits
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n'
 
 
@@ -124,6 +126,20 @@ def test_an_exit_is_told_by_the_systems_own_words(tmp_path: Path) -> None:
     assert (exit_["words"], line["kind"]) == ("10:01 gave up: disk is full", "log-line")
     faults = kill(40, 60, kind="full-disk")
     assert judged(tmp_path, text, gave_up, faults=faults, phases=exited).violations == ()
+
+
+def test_a_removed_member_may_end_in_order_by_its_own_words(tmp_path: Path) -> None:
+    removed = LogPattern("permanently removed", "The others removed it.")
+    exited = (Phase(S, "load-started"), Phase(50 * S, "node-exited", node="n1", exit_code=0))
+    # Its reason stands behind more than a sentence shows of a line.
+    text = f"10:00 started\n10:01 {'.' * 300} permanently removed\n10:02 stopped\n"
+    faults = kill(40, 60, kind="remove-member")
+    faults = tuple(msgspec.structs.replace(each, traits=REMOVED) for each in faults)
+    assert judged(tmp_path, text, removed, faults=faults, phases=exited).violations == ()
+    (exit_, line) = judged(tmp_path, text, removed, phases=exited).violations
+    assert (exit_["kind"], line["kind"]) == ("node-exited", "log-line")
+    (exit_,) = judged(tmp_path, "10:02 stopped\n", removed, faults=faults, phases=exited).violations
+    assert "which is not the reason that remove-member gives" in exit_["sentence"]
 
 
 def test_a_log_without_lines_or_text_is_read(tmp_path: Path) -> None:

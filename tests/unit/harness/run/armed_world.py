@@ -67,7 +67,8 @@ class ArmedWorld:
         self.watch = StateWatch()
         self.states: dict[NodeName, NodeStatus] = dict.fromkeys(NODES, "running")
         self.bad: dict[str, dict[Any, Any]] = {
-            kind: {} for kind in ("cut", "shape", "reset", "cpu", "memory", "disk", "clock")
+            kind: {}
+            for kind in ("cut", "shape", "reset", "cpu", "memory", "disk", "clock", "removed")
         }
         self.files = dict.fromkeys(NODES, b"kept")
         #: Nodes that the kernel has ended since their memory was limited.
@@ -293,6 +294,19 @@ class ArmedWorld:
 
     def state(self, node: NodeName, timeout_s: float) -> str:
         return str(self.bad["disk"].get(node, "writable"))
+
+    # Members.
+
+    def remove(self, node: NodeName) -> None:
+        self._put("remove", "removed", [node], True)
+
+    def add(self, node: NodeName) -> None:
+        if self.states[node] != "exited":
+            raise HarnessError("add", node, "it runs", "Stop it.")
+        self._take("add", "removed", [node])
+
+    def is_member(self, node: NodeName) -> bool:
+        return node not in self.bad["removed"]
 
     # Clocks.
 

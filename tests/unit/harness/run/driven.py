@@ -52,7 +52,12 @@ class Driven:
             runtime=runtime,
             leader=world.ask_leader,
             observer=Observer(
-                runtime, world.traffic, clock, answers=world.answers, watch=world.watch
+                runtime,
+                world.traffic,
+                clock,
+                answers=world.answers,
+                watch=world.watch,
+                members=world,
             ),
             clock=clock,
             faults=faults,
@@ -62,6 +67,7 @@ class Driven:
             stop=self.stop,
             patience=PATIENCE,
             watch=world.watch,
+            members=world,
             record_at=lambda file, before: f"the record behind {len(before)} bytes of {file}",
         )
         self.failure: HarnessError | None = None

@@ -45,6 +45,7 @@ ACTS = {
     **dict.fromkeys(("flip", "truncate"), ("change", "start")),
     "restore": ("change", "start"),
     "wipe": ("kill", "start"),
+    "remove-member": ("remove", "add"),
     **dict.fromkeys(("clock-jump", "clock-drift", "clock-strobe"), ("warp", "unwarp")),
 }  # fmt: skip
 

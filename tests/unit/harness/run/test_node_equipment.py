@@ -11,7 +11,10 @@ from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from splitbrain.nemesis.plan import needs
 from tests.unit.harness.run_fake import FakeRun, fault
 
-DISKS = {*("power", "full-disk", "disk-stall", "disk-error", "flip", "truncate", "restore", "wipe")}
+DISKS = {
+    *("power", "full-disk", "disk-stall", "disk-error", "flip", "truncate", "restore", "wipe"),
+    "remove-member",
+}
 CLOCKS = {"clock-jump", "clock-drift", "clock-strobe"}
 LIMITS = {"cpu", "memory"}
 

@@ -66,6 +66,20 @@ def test_power_is_refused_for_a_system_that_does_not_tell_what_it_has_flushed(
     prepare(run.options, run.system, lambda: run.runtime)
 
 
+def test_a_change_of_members_is_refused_for_a_system_without_the_means(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, schedule=(fault("remove-member"),))
+    run.runtime.can = frozenset({"kill", "wipe"})
+    with pytest.raises(CapabilityError, match=r"its adapter has no request for that.*docs faults"):
+        run.run()
+    assert run.runtime.calls == []
+    members: Any = object()
+    run.system.members = lambda runtime: members
+    prepare(run.options, run.system, lambda: run.runtime)
+    run.runtime.can = frozenset({"kill"})
+    with pytest.raises(CapabilityError, match="it cannot do wipe here"):
+        prepare(run.options, run.system, lambda: run.runtime)
+
+
 @pytest.mark.parametrize(
     ("target", "when"), [("laggard", None), ("leader", Awaited("commits", "leader"))]
 )

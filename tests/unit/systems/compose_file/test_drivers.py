@@ -46,7 +46,7 @@ def told(
         async with server:
             there = Address("127.0.0.1", server.sockets[0].getsockname()[1])
             client = driver(options, {}, workload).open_client(N1, there)
-            completion = await client.invoke(operation, 5.0)
+            completion = await client.invoke(operation, 60.0)
             await client.close()
             await over.wait()
         return completion, bytes(heard)

@@ -178,8 +178,8 @@ def test_a_client_asks_one_after_the_other_who_leads_and_remembers_it() -> None:
             one, two, three = found
             client = driver(found).open_client(N2, two.address)
             two.broken.add("ListOffsets")
-            assert await client.invoke(ADD, 5.0) == Completion("ok", 7, node="n1")
-            assert await client.invoke(ADD, 5.0) == Completion("ok", 7, node="n1")
+            assert await client.invoke(ADD, 60.0) == Completion("ok", 7, node="n1")
+            assert await client.invoke(ADD, 60.0) == Completion("ok", 7, node="n1")
             assert (one.heard, two.heard, three.heard) == (
                 ["ListOffsets", "Produce", "Produce"],
                 ["ListOffsets"],
@@ -187,18 +187,18 @@ def test_a_client_asks_one_after_the_other_who_leads_and_remembers_it() -> None:
             )
             # The leader moves: the old one says so to the next that comes, and is left.
             one.produce_error, one.shared.leader = (6, -1), 3
-            assert (await client.invoke(ADD, 5.0)).type == "info"
-            assert await client.invoke(ADD, 5.0) == Completion("ok", 7, node="n3")
-            assert await client.invoke(READ, 5.0) == Completion("ok", [7], node="n3")
+            assert (await client.invoke(ADD, 60.0)).type == "info"
+            assert await client.invoke(ADD, 60.0) == Completion("ok", 7, node="n3")
+            assert await client.invoke(READ, 60.0) == Completion("ok", [7], node="n3")
             # One that refuses to be read, or to append, is left as well.
             one.shared.leader = 2
             two.broken.clear()
             refused = Completion("fail", error="not-leader-or-follower", node="n3")
-            assert await client.invoke(READ, 5.0) == refused
-            assert await client.invoke(READ, 5.0) == Completion("ok", [], node="n2")
+            assert await client.invoke(READ, 60.0) == refused
+            assert await client.invoke(READ, 60.0) == Completion("ok", [], node="n2")
             two.produce_error, one.shared.leader = (3, -1), 3
-            assert (await client.invoke(ADD, 5.0)).type == "fail"
-            assert await client.invoke(ADD, 5.0) == Completion("ok", 7, node="n3")
+            assert (await client.invoke(ADD, 60.0)).type == "fail"
+            assert await client.invoke(ADD, 60.0) == Completion("ok", 7, node="n3")
             await client.close()
 
     asyncio.run(ask())

@@ -1,5 +1,6 @@
 """The adapter: its command line and versions, and its reading of members' words."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -147,10 +148,11 @@ def test_a_member_is_started(tmp_path: Path) -> None:
     system = EtcdSystem()
     system.experiment = Experiment(system="etcd", settings={"fsync": "no"})
     spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
-    command = spec.nodes[1].command
-    assert command[0] == "etcd"
-    cluster = "n1=http://n1:2380,n2=http://n2:2380,n3=http://n3:2380"
-    assert {f"--initial-cluster={cluster}", "--name=n2", "--unsafe-no-fsync"} <= {*command}
+    assert spec.nodes[1].command == ("etcd", "--config-file=/config/etcd.conf")
+    told = json.loads(next(tmp_path.rglob("n2/config/etcd.conf")).read_text())
+    assert told["initial-cluster"] == "n1=http://n1:2380,n2=http://n2:2380,n3=http://n3:2380"
+    assert (told["name"], told["initial-cluster-state"]) == ("n2", "new")
+    assert (told["unsafe-no-fsync"], told["snapshot-count"]) == (True, 1000)
 
 
 def test_each_version_is_an_image_of_its_own_with_its_locks() -> None:

@@ -198,7 +198,7 @@ def asked_of_two(
         async with server, gateway.listening() as second:
             first = Address("127.0.0.1", server.sockets[0].getsockname()[1])
             client = EtcdClient({N1: first, N2: second}, Manner())
-            found = [await client.invoke(WRITE, 5.0) for _ in range(operations)]
+            found = [await client.invoke(WRITE, 60.0) for _ in range(operations)]
             await client.close()
             return found
 
@@ -218,7 +218,7 @@ def test_a_client_that_follows_leaves_a_member_that_failed_it() -> None:
 
 def test_nothing_is_sent_to_a_member_that_takes_no_connection() -> None:
     client = EtcdClient({N1: Address("127.0.0.1", 1)}, Manner())
-    found = asyncio.run(client.invoke(WRITE, 5.0))
+    found = asyncio.run(client.invoke(WRITE, 60.0))
     assert (found.type, found.error) == ("fail", "no-connection")
 
 

@@ -47,6 +47,8 @@ class FakeServer:
         self.consumers: set[str] = set()
         self.asked: list[tuple[str, bytes]] = []
         self.connected = 0
+        #: Options of connections.
+        self.logins: list[dict[str, Any]] = []
         #: Called with the subject of each request before it is done; an answer stops it.
         self.before: Callable[[str], Answer | None] = lambda subject: None
         #: Called once a request is done, before it is answered.
@@ -80,8 +82,11 @@ class FakeServer:
         writer.write(f"INFO {json.dumps(told)}\r\n".encode())
         try:
             while True:
-                words = (await reader.readuntil(b"\r\n")).decode().split()
-                if words[0] == "PING":
+                line = (await reader.readuntil(b"\r\n")).decode()
+                words = line.split()
+                if words[0] == "CONNECT":
+                    self.logins.append(json.loads(line.partition(" ")[2]))
+                elif words[0] == "PING":
                     writer.write(b"PONG\r\n")
                 elif words[0] in ("PUB", "HPUB"):
                     heads = int(words[3]) if words[0] == "HPUB" else 0

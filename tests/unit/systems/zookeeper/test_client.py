@@ -205,7 +205,7 @@ def test_no_answer_in_time_is_unknown_and_the_next_operation_has_a_fresh_session
         server._serve = serve
         async with server.listening() as there:
             client = ZooKeeperClient({N1: there}, "register", "sync")
-            found = [await client.invoke(WRITE, 0.1), await client.invoke(WRITE, 5.0)]
+            found = [await client.invoke(WRITE, 0.1), await client.invoke(WRITE, 60.0)]
             gate.set()
             await client.close()
             return found
@@ -224,7 +224,7 @@ def nodes_of(
         first.serves = first_serves
         async with first.listening() as one, second.listening() as two:
             client = ZooKeeperClient(choose(one, two), "register", "sync")
-            found = await client.invoke(WRITE, 5.0)
+            found = await client.invoke(WRITE, 60.0)
             await client.close()
             return found
 
@@ -347,10 +347,10 @@ def test_a_server_that_is_behind_the_client_gives_no_session() -> None:
     async def perform() -> list[Completion]:
         async with server.listening() as there:
             client._nodes = {N1: there}
-            written = await client.invoke(WRITE, 5.0)
+            written = await client.invoke(WRITE, 60.0)
             await client.close()
             server.zxid -= 1
-            return [written, await client.invoke(READ, 5.0)]
+            return [written, await client.invoke(READ, 60.0)]
 
     written, read = asyncio.run(perform())
     assert (written.type, read.type, read.error) == ("ok", "fail", "no-session")
