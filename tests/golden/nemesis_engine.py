@@ -97,7 +97,9 @@ def _driver(story: Story, scene: Scene, patch: pytest.MonkeyPatch) -> NemesisDri
         schedule=story.schedule,
         runtime=fake,
         leader=world.ask_leader,
-        observer=Observer(fake, world.traffic, clock, answers=runtime.answers, watch=watch),
+        observer=Observer(
+            fake, world.traffic, clock, answers=runtime.answers, watch=watch, members=fake
+        ),
         clock=clock,
         faults=lines,
         schedule_file=lines,
@@ -106,6 +108,7 @@ def _driver(story: Story, scene: Scene, patch: pytest.MonkeyPatch) -> NemesisDri
         stop=scene.stop,
         patience=Patience(),
         watch=watch,
+        members=fake,
         record_at=lambda file, before: f"the record behind {len(before)} bytes of {file}",
         observers=story.observers,
     )

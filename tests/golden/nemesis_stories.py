@@ -22,6 +22,8 @@ _METHODS: Final[dict[type[Act], str]] = {
     acts.LimitMemory: "limit_memory",
     acts.UnlimitMemory: "unlimit_memory",
     acts.PowerOff: "power_off",
+    acts.RemoveMember: "remove",
+    acts.ReplaceMember: "add",
     acts.ChangeFile: "change",
     acts.PutBack: "change",
 }

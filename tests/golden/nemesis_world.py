@@ -32,13 +32,13 @@ ACT_MS: Final = {
     "unreset": 25, "kill": 20, "start": 150, "terminate": 300, "pause": 5, "resume": 5,
     "throttle": 10, "unthrottle": 10, "limit_memory": 15, "unlimit_memory": 15, "power_off": 60,
     "fill": 200, "drain": 100, "stall": 10, "unstall": 10, "fail": 80, "repair": 90, "keep": 50,
-    "change": 35, "wipe": 45, "warp": 12, "unwarp": 12,
+    "change": 35, "wipe": 45, "warp": 12, "unwarp": 12, "remove": 40, "add": 60,
 }  # fmt: skip
 #: Looks of the runtime; each takes a millisecond, unless it waits in vain.
 _LOOKS: Final = frozenset(
     {
         "status", "exit_code", "sample", "reachable", "measure", "shaped", "throttled", "memory",
-        "state", "read", "offset_ms",
+        "state", "read", "offset_ms", "is_member",
     }
 )  # fmt: skip
 #: Acts that fail where the process has ended; the others do nothing there, or are kept for later.
