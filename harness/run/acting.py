@@ -6,7 +6,7 @@ The one place that knows which method of a runtime or of its arms does what.
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from splitbrain.contracts.runtime import Runtime
 from splitbrain.harness.console.stop import patiently
 from splitbrain.nemesis import acts
 from splitbrain.nemesis.acts import Act
+
+_Answer = TypeVar("_Answer")
 
 #: A node that has just ended may still be on its way out.
 _START_PATIENCE_S: Final = 10.0
@@ -233,19 +235,30 @@ def _change_members(
     """A refusal is the system's to give: the fault does not bite then, or is not healed."""
     said: list[str] = []
     for node in act.nodes:
-        if isinstance(act, acts.RemoveMember):
-            change = partial(members.remove, node)
-        else:
-            if members.is_member(node):
-                continue
-            runtime.kill(node)
-            said.append(f"{node}: {runtime.disks.wipe(node)}")
-            change = partial(members.add, node)
         try:
-            patiently(change, _MEMBER_PATIENCE_S, _START_INTERVAL_S, HarnessError)
+            if isinstance(act, acts.RemoveMember):
+                _insist(partial(members.remove, node))
+            elif not _insist(partial(_is_known_member, members, node)):
+                runtime.kill(node)
+                said.append(f"{node}: {runtime.disks.wipe(node)}")
+                _insist(partial(members.add, node))
         except HarnessError as error:
             said.append(f"{node}: {error.problem}")
     return Performed(said="; ".join(said))
+
+
+def _insist(change: Callable[[], _Answer]) -> _Answer:
+    return patiently(change, _MEMBER_PATIENCE_S, _START_INTERVAL_S, HarnessError)
+
+
+def _is_known_member(members: MemberArm, node: NodeName) -> bool:
+    """Must never take one of which nobody tells for removed: its disk would be emptied."""
+    is_there = members.is_member(node)
+    if is_there is None:
+        raise HarnessError(
+            "replace a member", node, "nobody tells whether it is one", "Look at the nodes' output"
+        )
+    return is_there
 
 
 def _wipe(runtime: Runtime, act: acts.Wipe) -> Performed:

@@ -60,8 +60,10 @@ class NatsMembers:
                 self._runtime.endpoint(other, self._monitor_port), _TIMEOUT_S
             ),
         )
-        name = self._name_of(node)
-        return any(name in members for members in seen.values()) if seen else None
+        if any(self._name_of(node) in members for members in seen.values()):
+            return True
+        is_whole = any(None not in members for members in seen.values())
+        return False if is_whole else None
 
     def _others(self, node: NodeName) -> tuple[NodeName, ...]:
         return tuple(other for other in self._runtime.nodes() if other != node)

@@ -113,16 +113,20 @@ def ask_cluster(there: Address, timeout_s: float) -> tuple[str, int] | None:
     return None if told is None else (told.meta_cluster.leader, told.meta_cluster.cluster_size)
 
 
-def ask_members(there: Address, timeout_s: float) -> frozenset[str] | None:
-    """Return the servers of the cluster by the one that leads it; None where another one is asked.
+def ask_members(there: Address, timeout_s: float) -> frozenset[str | None] | None:
+    """Return the servers of the cluster as one of them sees it; None where it follows nobody.
 
-    One that is not known by its name has none.
+    The leader knows all; of the others each knows the leader, and None stands for the rest, as it
+    does for a server that the leader has not heard of since it started.
     """
     told = _asked(there, "/jsz", _Told, timeout_s)
-    if told is None or not told.meta_cluster.replicas:
+    if told is None or not told.meta_cluster.leader:
         return None
     meta = told.meta_cluster
-    return frozenset((meta.leader, *(replica.name for replica in meta.replicas)))
+    # A sentence stands in the place of a name that is not known.
+    names = {None if " " in replica.name else replica.name for replica in meta.replicas}
+    knows_all = meta.cluster_size == 1 + len(meta.replicas)
+    return frozenset({meta.leader, *names, *(() if knows_all else (None,))})
 
 
 def problem_with_removal(there: Address, server: str, timeout_s: float) -> str | None:

@@ -73,6 +73,8 @@ class ArmedWorld:
         self.files = dict.fromkeys(NODES, b"kept")
         #: Nodes that the kernel has ended since their memory was limited.
         self.short_of_memory: set[NodeName] = set()
+        #: Whether nobody tells of members.
+        self.is_mute = False
         self.leader: NodeName | None = None
         self.epoch = 0
         self._ends = dict.fromkeys(NODES, 0)
@@ -305,8 +307,8 @@ class ArmedWorld:
             raise HarnessError("add", node, "it runs", "Stop it.")
         self._take("add", "removed", [node])
 
-    def is_member(self, node: NodeName) -> bool:
-        return node not in self.bad["removed"]
+    def is_member(self, node: NodeName) -> bool | None:
+        return None if self.is_mute else node not in self.bad["removed"]
 
     # Clocks.
 

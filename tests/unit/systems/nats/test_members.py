@@ -45,17 +45,27 @@ def settings_of(tmp_path: Path, node: str) -> dict[str, Any]:
     return json.loads(next(tmp_path.rglob(f"{node}/config/nats.conf")).read_text())
 
 
-def test_the_leader_of_the_cluster_alone_tells_its_members(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_leader_of_a_cluster_knows_its_members_and_the_others_know_the_leader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     replicas = [{"name": "n1", "peer": "x"}, {"name": "n3", "peer": "y"}]
-    answered(monkeypatch, {"meta_cluster": {"leader": "n2", "replicas": replicas}})
+    meta: dict[str, Any] = {"leader": "n2", "cluster_size": 3}
+    answered(monkeypatch, {"meta_cluster": meta | {"replicas": replicas}})
     assert ask_members(THERE, 1.0) == {"n1", "n2", "n3"}
-    answered(monkeypatch, {"meta_cluster": {"leader": "n2", "cluster_size": 3}})
+    replicas[1]["name"] = "Server name unknown at this time (peerID: y)"
+    answered(monkeypatch, {"meta_cluster": meta | {"replicas": replicas}})
+    assert ask_members(THERE, 1.0) == {"n1", "n2", None}
+    answered(monkeypatch, {"meta_cluster": meta})
+    assert ask_members(THERE, 1.0) == {"n2", None}
+    answered(monkeypatch, {"meta_cluster": {"leader": "n2", "cluster_size": 1}})
+    assert ask_members(THERE, 1.0) == {"n2"}
+    answered(monkeypatch, {"meta_cluster": {"cluster_size": 3}})
     assert ask_members(THERE, 1.0) is None
     answered(monkeypatch, None)
     assert ask_members(THERE, 1.0) is None
 
 
-def test_a_server_is_a_member_if_another_one_that_leads_says_so(
+def test_a_server_is_a_member_if_another_one_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changing = arm(tmp_path)
@@ -66,6 +76,11 @@ def test_a_server_is_a_member_if_another_one_that_leads_says_so(
     assert changing.is_member(N3) is False
     told_by(monkeypatch, {N1: None, N3: {"n1", "n2", "n3"}})
     assert changing.is_member(N3) is None
+    told_by(monkeypatch, {N2: {"n1", "n2", None}})
+    assert changing.is_member(N3) is None
+    assert changing.is_member(N1)
+    told_by(monkeypatch, {N1: {"n3", None}, N2: {"n3", None}})
+    assert changing.is_member(N3)
 
 
 def test_the_operator_asks_for_a_removal_in_the_account_of_the_system(tmp_path: Path) -> None:
