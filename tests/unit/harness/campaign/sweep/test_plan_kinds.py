@@ -37,7 +37,7 @@ def fault(kind: str, **more: object) -> Fault:
 def test_what_no_world_can_do_is_what_needs_a_real_network_or_machine() -> None:
     assert set(kind_names()) - set(CARRIED_OUT) == {
         "loss", "reorder", "duplicate", "rate", "black-hole", "cpu", "memory", "truncate",
-        "clock-drift",
+        "clock-drift", "remove-member",
     }  # fmt: skip
     assert set(kind_names()) == {*CARRIED_OUT, *machine_kind_names()}
 
