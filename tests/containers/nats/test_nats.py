@@ -43,11 +43,11 @@ def test_nothing_is_lost_by_a_power_cut_where_each_message_is_flushed(tmp_path: 
     assert code == 0, output
 
 
-@pytest.mark.parametrize("version", ["2.15.2", "2.12.1"])
-def test_servers_are_removed_and_come_back_under_load(version: str, tmp_path: Path) -> None:
+# Those of 2.12.1 forget removals, and may not agree any more (docs/systems/nats.md).
+def test_servers_are_removed_and_come_back_under_load(tmp_path: Path) -> None:
     options = ("--nemesis", "remove-member,remove-member:leader", "--time-limit", "60")
     always = ("--setting", "sync_interval=always", "--workload", "set")
-    code, found, output = run(tmp_path, "--system", f"nats@{version}", *always, *options)
+    code, found, output = run(tmp_path, *NATS, *always, *options)
     assert code == 0, output
     assert {fault.kind for fault in found.faults if fault.verified} == {"remove-member"}
     assert leftovers(found.run_folder) == ""
