@@ -79,26 +79,16 @@ def ask_by_http(
     timeout_s: float,
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    refusals: bool = False,
 ) -> bytes | None:
-    """Return the body of an answer that says success; None where there is none."""
-    answer = answer_by_http(there, method, path, timeout_s, body, headers)
-    return answer[1] if answer is not None and answer[0] in _SUCCESS else None
-
-
-def answer_by_http(
-    there: Address,
-    method: str,
-    path: str,
-    timeout_s: float,
-    body: bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> tuple[int, bytes] | None:
-    """Return the status and the body of an answer; None where there is none."""
+    """Return the body of an answer that says success, or of any; None where there is none."""
     connection = http.client.HTTPConnection(there.host, there.port, timeout=timeout_s)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
-        return answer.status, answer.read()
+        content = answer.read()
+        return content if refusals or answer.status in _SUCCESS else None
     except (OSError, http.client.HTTPException):
         return None
     finally:

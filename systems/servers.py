@@ -84,6 +84,11 @@ class Server(msgspec.Struct, frozen=True):
             raise not_written("write a node's configuration", self.folder / name, error) from error
         return f"{self.placement.config_path}/{name}"
 
+    def json_file(self, name: str, content: Mapping[str, object]) -> str:
+        """As ``file``, for a program whose own notation has JSON within."""
+        text = msgspec.json.format(msgspec.json.encode(content)).decode()
+        return self.file(name, f"{text}\n")
+
 
 class ServerSystem(System):
     """A system of one server program a node."""

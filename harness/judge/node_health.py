@@ -125,8 +125,9 @@ def _watched_exits(
             # The log's end may be another life's, and adds nothing to a stated reason.
             is_other = _has_lived_since(record, windows, node, phase.time)
             ending = None if is_other or why else ending
-        is_telling = ending is not None and ending.is_recognised
-        stated = why or (f"{ending.text} {ending.whole_line}" if ending and is_telling else None)
+        stated = why
+        if not why and ending is not None and ending.is_recognised:
+            stated = f"{ending.text} {ending.whole_line}"
         asking = _asking(windows, node, phase.time)
         if asking and _fits(asking, stated, phase.exit_code):
             continue

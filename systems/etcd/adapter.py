@@ -6,8 +6,6 @@ Must never start or stop a node: the runtime does.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
@@ -168,9 +166,7 @@ class EtcdSystem(ServerSystem):
             **{name: int(self.setting(name)) for name in _NUMBERS},
             "unsafe-no-fsync": self.setting("fsync") == "no",
         }
-        # Its own notation has JSON within.
-        text = msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
-        return server.file("etcd.conf", text)
+        return server.json_file("etcd.conf", content)
 
     def members(self, runtime: Endpoints) -> EtcdMembers:
         """Return the means to remove members and add new ones in their places."""

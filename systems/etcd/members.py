@@ -15,7 +15,7 @@ import msgspec
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.system import CLIENT_PORT
-from splitbrain.systems.questions import Endpoints, answer_by_http
+from splitbrain.systems.questions import Endpoints, ask_by_http
 
 _TIMEOUT_S = 3.0
 
@@ -80,11 +80,11 @@ class EtcdMembers:
                 continue
             there = self._runtime.endpoint(other, CLIENT_PORT)
             path = f"/v3/cluster/member/{action}"
-            answer = answer_by_http(there, "POST", path, _TIMEOUT_S, body)
+            answer = ask_by_http(there, "POST", path, _TIMEOUT_S, body, refusals=True)
             told = _Members(message="no answer")
             if answer is not None:
                 with contextlib.suppress(*UNREADABLE):
-                    told = msgspec.json.decode(answer[1], type=_Members)
+                    told = msgspec.json.decode(answer, type=_Members)
             if told.members:
                 return told
             problems.append(f"{other}: {told.message or 'unexpected answer'}")

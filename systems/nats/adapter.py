@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
@@ -181,9 +179,7 @@ class NatsSystem(ServerSystem):
                 "routes": [f"nats://{other.address(PEER_PORT)}" for other in others],
             },
         }
-        # Its own notation has JSON within.
-        text = msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
-        return server.file("nats.conf", text)
+        return server.json_file("nats.conf", content)
 
     def members(self, runtime: Endpoints) -> NatsMembers:
         """Return the means to remove servers."""

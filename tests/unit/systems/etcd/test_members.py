@@ -25,25 +25,33 @@ class MadeUpCluster:
         self.silent: set[int] = set()
         self.refusal = ""
         self.asked: list[tuple[int, str]] = []
-        monkeypatch.setattr(members, "answer_by_http", self._answer)
+        monkeypatch.setattr(members, "ask_by_http", self._answer)
 
     def _answer(
-        self, there: Address, method: str, path: str, timeout_s: float, body: bytes
-    ) -> tuple[int, bytes] | None:
+        self,
+        there: Address,
+        method: str,
+        path: str,
+        timeout_s: float,
+        body: bytes,
+        *,
+        refusals: bool,
+    ) -> bytes | None:
         action, request = path.rpartition("/")[2], json.loads(body)
         self.asked.append((there.port, action))
         if there.port in self.silent:
             return None
         if self.refusal and action != "list":
-            return 503, json.dumps({"code": 14, "message": self.refusal}).encode()
+            told = json.dumps({"code": 14, "message": self.refusal}).encode()
+            return told if refusals else None
         if action == "remove":
             del self.members[request["ID"]]
         elif action == "add":
             self.members["200"] = request["peerURLs"][0]
-        told: list[Any] = [
+        listed: list[Any] = [
             {"ID": number, "peerURLs": [url]} for number, url in self.members.items()
         ]
-        return 200, json.dumps({"header": {}, "members": told}).encode()
+        return json.dumps({"header": {}, "members": listed}).encode()
 
 
 def arm(tmp_path: Path) -> EtcdMembers:
