@@ -27,12 +27,27 @@ class HistoryOptions(msgspec.Struct, frozen=True):
     #: Number of distinct values; 0 for a new value in every write.
     values: int = 5
     keys: int = 1
-    #: ``cas``: a third each of read, write and cas; ``register``: half reads, half writes.
-    mix: Literal["cas", "register"] = "cas"
-    #: Share of writes and cas without answer.
+    #: ``cas``: a third each of read, write and cas; ``register``: half reads, half writes;
+    #: ``append``: half gets, half appends of text; ``text``: also a put for three appends;
+    #: ``queue``, ``stack``, ``priority``: half puts, half takes of the oldest, newest or least.
+    mix: Literal["cas", "register", "append", "text", "queue", "stack", "priority"] = "cas"
+    #: Share of operations that change something and have no answer.
     info: float = 0.0
     violation: bool = False
     seed: int = 0
+
+
+_KINDS = {
+    "cas": ("read", "write", "cas"),
+    "register": ("read", "write"),
+    "append": ("get", "append"),
+    "text": ("get", "append", "get", "append", "get", "append", "get", "put"),
+    "queue": ("enqueue", "dequeue"),
+    "stack": ("push", "pop"),
+    "priority": ("insert", "delete-min"),
+}
+_READS = frozenset({"read", "get"})
+_TAKES = frozenset({"dequeue", "pop", "delete-min"})
 
 
 def generate(options: HistoryOptions) -> list[PairedOperation]:
@@ -46,9 +61,9 @@ def generate(options: HistoryOptions) -> list[PairedOperation]:
     answers: list[tuple[str, str, Any, Any, bool]] = [("", "", None, None, True)] * len(intervals)
     for fresh, (_, place) in enumerate(moments, start=1):
         key = f"r{random.randrange(options.keys)}"
-        f = random.choice(("read", "write", "cas") if options.mix == "cas" else ("read", "write"))
+        f = random.choice(_KINDS[options.mix])
         new = fresh if options.values == 0 else random.randrange(options.values)
-        open_ended = f != "read" and random.random() < options.info
+        open_ended = f not in _READS and random.random() < options.info
         happens = not open_ended or random.random() < 0.5
         argument, result = _perform(random, f, key, new, state, options, happens=happens)
         answers[place] = (f, key, argument, result, open_ended)
@@ -84,12 +99,26 @@ def _perform(
 ) -> tuple[Any, Any]:
     """Argument and answer of one operation at its moment; changes the state."""
     value = state.get(key)
-    if f == "read":
+    if f in _READS:
         return None, value
     if f == "write":
         if happens:
             state[key] = new
         return new, new
+    if f in ("put", "append"):
+        text = f"x {new} y"
+        if happens:
+            state[key] = text if f == "put" else (value or "") + text
+        return text, text
+    if f in ("enqueue", "push", "insert"):
+        if happens:
+            state.setdefault(key, []).append(new)
+        return new, new
+    if f in ("dequeue", "pop", "delete-min"):
+        place = {"dequeue": 0, "pop": -1}.get(f)
+        if not happens or not value:
+            return None, None
+        return None, value.pop(value.index(min(value)) if place is None else place)
     expected = value if options.values == 0 else random.randrange(options.values)
     if happens and expected == value:
         state[key] = new
@@ -115,20 +144,28 @@ def _operation(
 
 
 def _with_violation(random: Random, operations: list[PairedOperation]) -> list[PairedOperation]:
-    """Spoil one read in the last tenth: it answers what no operation near it wrote."""
+    """Spoil one answer in the last tenth: a value never written, or another element taken there.
+
+    Another element, where there are few, may leave an order.
+    """
     late = [
         place
         for place in range(len(operations) * 9 // 10, len(operations))
-        if operations[place].f == "read"
+        if operations[place].f in _READS | _TAKES and operations[place].type == "ok"
     ]
     place = random.choice(late)
+    answers = [operations[n].result for n in late if operations[place].f in _TAKES]
+    others = [answer for answer in answers if answer != operations[place].result]
     spoiled = list(operations)
-    spoiled[place] = msgspec.structs.replace(operations[place], result="never written")
+    answer = random.choice(others) if others else "never written"
+    spoiled[place] = msgspec.structs.replace(operations[place], result=answer)
     return spoiled
 
 
 def with_stale_read(random: Random, operations: list[PairedOperation]) -> list[PairedOperation]:
     """Spoil one late read of a history without ``info``: it answers a value surely overwritten.
+
+    A get of text that is appended to lacks the end of it, from an append that returned before.
 
     Sure is: every operation that could set the value returned before an acknowledged write of
     another value began, which returned before the read began.
@@ -139,17 +176,25 @@ def with_stale_read(random: Random, operations: list[PairedOperation]) -> list[P
     reads = [
         place
         for place in range(len(operations) // 2, len(operations))
-        if operations[place].f == "read"
+        if operations[place].f in _READS
     ]
     random.shuffle(reads)
     for place in reads:
-        values = _overwritten(operations, operations[place])
+        read = operations[place]
+        values = (_shortened if read.f == "get" else _overwritten)(operations, read)
         if values:
             spoiled = list(operations)
             value = random.choice(values)
             spoiled[place] = msgspec.structs.replace(operations[place], result=value)
             return spoiled
     raise ValueError("no read of the last half can answer a value that was surely overwritten")
+
+
+def _shortened(operations: list[PairedOperation], read: PairedOperation) -> list[Any]:
+    """Answers of a get without the text of an append that returned before, and what follows it."""
+    done = (o for o in operations if o.f == "append" and o.end is not None and o.end < read.start)
+    places = (str(read.result or "").find(o.argument) for o in done if o.key == read.key)
+    return [read.result[:place] for place in sorted(places) if place > 0][-10:]
 
 
 def _overwritten(operations: list[PairedOperation], read: PairedOperation) -> list[Any]:

@@ -22,6 +22,7 @@ from splitbrain.history.value_shapes import wrong_shape
 KINDS = {
     "cas-register": ("read", "write", "cas"),
     "kv": ("get", "put", "append"),
+    "fifo-queue": ("dequeue", "enqueue"),
 }
 NOTHING = -1
 #: Name of each column; ``return`` is -1 for an operation without answer.

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/anishathalye/porcupine"
+import (
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
 
 const (
 	read = iota
@@ -14,12 +18,23 @@ const (
 	add
 )
 
+const (
+	dequeue = iota
+	enqueue
+)
+
 var models = map[string]porcupine.Model{
 	"cas-register": {
 		Partition: byKey,
 		Init:      func() interface{} { return -1 },
 		Step:      stepRegister,
 		Equal:     func(a, b interface{}) bool { return a.(int) == b.(int) },
+	},
+	"fifo-queue": {
+		Partition: byKey,
+		Init:      func() interface{} { return []int(nil) },
+		Step:      stepQueue,
+		Equal:     func(a, b interface{}) bool { return slices.Equal(a.([]int), b.([]int)) },
 	},
 	"kv": {
 		Partition: byKey,
@@ -45,6 +60,17 @@ func stepRegister(state, in, out interface{}) (bool, interface{}) {
 		return true, asked.argument
 	}
 	return true, value
+}
+
+func stepQueue(state, in, out interface{}) (bool, interface{}) {
+	elements, asked, answer := state.([]int), in.(input), out.(output)
+	if asked.kind == enqueue {
+		return true, append(slices.Clone(elements), asked.argument)
+	}
+	if len(elements) == 0 {
+		return !answer.known || answer.result == -1, elements
+	}
+	return !answer.known || answer.result == elements[0], elements[1:]
 }
 
 func stepKeyValue(state, in, out interface{}) (bool, interface{}) {

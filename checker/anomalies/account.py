@@ -64,7 +64,12 @@ def step_of(operation: PairedOperation, rest: str = "") -> Step:
     )
 
 
-_ASKS: Final = frozenset({"read", "get", "contains", "dequeue", "describe", "add-and-get", "txn"})
+_ASKS: Final = frozenset(
+    {
+        *("read", "get", "contains", "describe", "add-and-get", "txn"),
+        *("dequeue", "pop", "delete-min"),
+    }
+)
 
 
 def asks(operation: PairedOperation) -> bool:
@@ -79,6 +84,8 @@ _PREPOSITIONS: Final = {
     "append": "to",
     "add": "to",
     "enqueue": "to",
+    "push": "to",
+    "insert": "to",
     "remove": "from",
 }
 

@@ -33,7 +33,13 @@ from splitbrain.checker.models.counter import Counter
 from splitbrain.checker.models.element_set import ElementSet
 from splitbrain.checker.models.locks import FencedRegister, Mutex
 from splitbrain.checker.models.model import Model, freeze
-from splitbrain.checker.models.queues import BoundedFifoQueue, FifoQueue, UnorderedQueue
+from splitbrain.checker.models.queues import (
+    BoundedFifoQueue,
+    FifoQueue,
+    PriorityQueue,
+    Stack,
+    UnorderedQueue,
+)
 from splitbrain.checker.models.register import CasRegister, KeyValue, MultiRegister
 from splitbrain.history.records import PairedOperation
 
@@ -95,6 +101,8 @@ def name_of_core(
     everything = [*operations, *failed]
     if kind in (FifoQueue, BoundedFifoQueue, UnorderedQueue):
         return name_of_queue(everything, inside, ordered=kind is not UnorderedQueue)
+    if isinstance(model, (Stack, PriorityQueue)):
+        return name_of_queue(everything, inside, put=model.put, ordered=False)
     if kind is Counter:
         return name_of_count(everything, inside)
     if kind is KeyValue and any(operation.f == "append" for operation in everything):

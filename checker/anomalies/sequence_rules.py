@@ -31,15 +31,15 @@ _TEXT_MAX: Final = 100_000
 
 
 class _Queue:
-    """Elements of a queue, each with the operations that put it in and took it out."""
+    """Elements of a queue or a stack, each with the operations that put it in and took it out."""
 
-    def __init__(self, operations: _Operations) -> None:
+    def __init__(self, operations: _Operations, put: str) -> None:
         self.puts: dict[Hashable, list[PairedOperation]] = {}
         self.missed: dict[Hashable, list[PairedOperation]] = {}
         self.takes: dict[Hashable, list[PairedOperation]] = {}
         self.open_takes: list[PairedOperation] = []
         for o in operations:
-            if o.f == "enqueue":
+            if o.f == put:
                 refused = o.type == "fail" or (o.type == "ok" and not granted(o.result))
                 kept = self.missed if refused else self.puts
                 kept.setdefault(freeze(o.argument), []).append(o)
@@ -49,10 +49,15 @@ class _Queue:
                 self.takes.setdefault(freeze(o.result), []).append(o)
 
 
-def name_of_queue(operations: _Operations, core: Collection[int], *, ordered: bool) -> Named | None:
-    """Return the name of what a queue's operations show; ``ordered``: oldest out first."""
-    queue = _Queue(operations)
-    answers = [o for o in operations if o.index in core and o.f == "dequeue" and o.type == "ok"]
+def name_of_queue(
+    operations: _Operations, core: Collection[int], *, put: str = "enqueue", ordered: bool
+) -> Named | None:
+    """Return the name of what a queue's or a stack's operations show.
+
+    ``put`` is the kind that puts an element in; ``ordered``: oldest out first.
+    """
+    queue = _Queue(operations, put)
+    answers = [o for o in operations if o.index in core and o.f != put and o.type == "ok"]
     for answer in answers:
         named = _of_nothing(queue, answer) if answer.result is None else _of_one(queue, answer)
         if named is not None:
@@ -72,7 +77,7 @@ def _of_one(queue: _Queue, answer: PairedOperation) -> Named | None:
         return named
     first, *_, last = sorted(takes, key=_ended)
     put = "once" if len(puts) == 1 else f"{len(puts):,} times"
-    again = step_of(last, f"{shown} again, which was enqueued {put}")
+    again = step_of(last, f"{shown} again, which was put in {put}")
     return Named(DUPLICATE, (step_of(first, shown), again))
 
 
@@ -102,7 +107,7 @@ def _overtaken(queue: _Queue, answer: PairedOperation) -> Named | None:
         if len(older) > 1 or older[0].type != "ok" or not precedes(older[0], puts[0]):
             continue
         if len(takes) <= 1 and all(precedes(answer, take) for take in takes):
-            rest = f" with {text_of(answer.result)}, which was enqueued after it"
+            rest = f" with {text_of(answer.result)}, which was put in after it"
             return Named(REORDER, (step_of(older[0]), step_of(answer, rest)))
     return None
 

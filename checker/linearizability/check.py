@@ -11,7 +11,7 @@ import msgspec
 
 from splitbrain.checker.anomalies.names import NOT_LINEARIZABLE
 from splitbrain.checker.findings import of_key
-from splitbrain.checker.linearizability.part.outcome import FIFO, GUIDED, ZONES, Ending
+from splitbrain.checker.linearizability.part.outcome import ELEMENTS, GUIDED, PAIRS, ZONES, Ending
 from splitbrain.checker.linearizability.part.parts import (
     Part,
     PartResult,
@@ -55,17 +55,20 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
         assert columns is not None, "zones judge registers alone"
         around = narrowed(part, columns, decision.values)
         return _invalid_around(part, around, decision.algorithm, model, budget)
-    if decision.algorithm == FIFO and outcome.verdict is Verdict.INVALID:
+    if decision.algorithm == ELEMENTS and outcome.verdict is Verdict.INVALID:
         places = sorted(decision.places)
         around = Part(part.key, tuple(part.operations[place] for place in places))
         return _invalid_around(part, around, decision.algorithm, model, budget)
     if outcome.verdict is Verdict.UNKNOWN:
         figures = _figures(source, decision) if outcome.configurations else {}
         return undecided_part(part.key, len(part.operations), outcome.reason, figures)
-    figures = {} if decision.algorithm in (ZONES, FIFO, GUIDED) else _figures(source, decision)
+    figures = {} if decision.algorithm in (ZONES, ELEMENTS, GUIDED) else _figures(source, decision)
     if outcome.verdict is Verdict.VALID:
         return valid_part(part.key, len(part.operations), decision.algorithm, figures)
-    violation = _described(part, source, decision, budget)
+    if decision.algorithm == PAIRS:
+        violation = _described_pairs(part, decision, model, budget)
+    else:
+        violation = _described(part, source, decision, budget)
     return _invalid(part, decision.algorithm, _named(violation, part, model), figures)
 
 
@@ -96,12 +99,23 @@ def _described(
     return describe_violation(part, problem, outcome, source.model, budget)
 
 
+def _described_pairs(
+    part: Part, decision: Decision, model: Model, budget: Budget
+) -> dict[str, Any]:
+    """Describe a violation of a queue by the operations that it was narrowed to."""
+    if decision.place is None:
+        return _no_time_left(part, part, model)
+    around = Part(part.key, tuple(part.operations[place] for place in decision.places))
+    narrowed = msgspec.structs.replace(decision, place=decision.places.index(decision.place))
+    violation = _described(around, ObjectSource(around, model), narrowed, budget)
+    others = "Operations on other elements were left out: no order of these needs them."
+    return {**violation, "core_meaning": f"{violation['core_meaning']} {others}"}
+
+
 def _invalid_around(
     part: Part, around: Part, algorithm: str, model: Model, budget: Budget
 ) -> PartResult:
     """Explain a contradiction found without a search, by a search of the operations around it."""
-    from splitbrain.checker.explanation import NODES_MAX
-
     source = ObjectSource(around, model)
     decision = Portfolio(source, budget).decide(SEARCHES)
     outcome = decision.outcome
@@ -109,23 +123,30 @@ def _invalid_around(
         f"{algorithm} and search disagree on key {part.key}"
     )
     if outcome.verdict is Verdict.UNKNOWN:
-        sentence = (
-            f"{len(around.operations):,} operations{of_key(part.key)} have no order: their values "
-            "contradict each other. There was no time left to tell more."
-        )
-        violation: dict[str, Any] = {
-            "kind": "not-linearizable",
-            "model": model.name,
-            "key": part.key,
-            "sentence": sentence,
-            "core": [operation_as_json(o) for o in around.operations[:NODES_MAX]],
-            "core_size": len(around.operations),
-            "core_minimal": False,
-        }
+        violation = _no_time_left(part, around, model)
     else:
         violation = _described(around, source, decision, budget)
     named = _named(violation, part, model)
     return _invalid(part, algorithm, named, _figures(source, decision))
+
+
+def _no_time_left(part: Part, around: Part, model: Model) -> dict[str, Any]:
+    """Describe a violation known by its operations alone."""
+    from splitbrain.checker.explanation import NODES_MAX
+
+    sentence = (
+        f"{len(around.operations):,} operations{of_key(part.key)} have no order: their values "
+        "contradict each other. There was no time left to tell more."
+    )
+    return {
+        "kind": "not-linearizable",
+        "model": model.name,
+        "key": part.key,
+        "sentence": sentence,
+        "core": [operation_as_json(o) for o in around.operations[:NODES_MAX]],
+        "core_size": len(around.operations),
+        "core_minimal": False,
+    }
 
 
 def _invalid(

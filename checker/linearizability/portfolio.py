@@ -3,7 +3,8 @@
 ``STEPS`` is the one list of algorithms, in the order in which most parts are decided soonest:
 
 - Zones, where a register is only read and written: no search at all.
-- The order of elements, where a FIFO queue has each of them once: no search either.
+- The order of elements, where a queue or a stack has each of them once: no search either.
+- Pairs of enqueues and dequeues, for any other FIFO queue.
 - The order of the positions that a system returned, where it returned any.
 - A search for a while: in Python, since importing numba costs more than most parts do, or compiled
   where there is enough to judge.
@@ -27,15 +28,15 @@ import msgspec
 import numpy as np
 
 from splitbrain.checker.linearizability.kernel.columns import NEVER
-from splitbrain.checker.linearizability.methods.fifo_order import judge_fifo
 from splitbrain.checker.linearizability.methods.guided import order_by_positions
 from splitbrain.checker.linearizability.methods.reachability import unreachable
 from splitbrain.checker.linearizability.methods.search import Search
 from splitbrain.checker.linearizability.methods.zones import judge_zones
 from splitbrain.checker.linearizability.part.outcome import (
+    ELEMENTS,
     EXACT,
-    FIFO,
     GUIDED,
+    PAIRS,
     REACHABLE,
     REPEATED,
     SWEEP,
@@ -199,15 +200,41 @@ def by_zones(portfolio: Portfolio) -> Decision | None:
     return Decision(ZONES, outcome, values=verdict.values)
 
 
-def by_fifo_order(portfolio: Portfolio) -> Decision | None:
-    """Decide a FIFO queue whose elements are all different."""
+def by_element_order(portfolio: Portfolio) -> Decision | None:
+    """Decide a queue or a stack whose elements are all different."""
     source = portfolio.source
-    functions = source.model.fifo_functions
-    verdict = None if functions is None else judge_fifo(source.columns, source.calls, functions)
+    kinds = source.model.element_kinds
+    if kinds is None:
+        return None
+    from splitbrain.checker.linearizability.methods.element_order import judge_elements
+
+    verdict = judge_elements(source.columns, source.calls, kinds)
     if verdict is None:
         return None
     outcome = Outcome(Verdict.VALID if verdict.valid else Verdict.INVALID)
-    return Decision(FIFO, outcome, places=verdict.places)
+    return Decision(ELEMENTS, outcome, places=verdict.places)
+
+
+def by_fifo_pairs(portfolio: Portfolio) -> Decision | None:
+    """Decide any other FIFO queue."""
+    source = portfolio.source
+    kinds = source.model.element_kinds
+    if kinds is None or kinds.order != "first":
+        return None
+    from splitbrain.checker.linearizability.methods.fifo_pairs import search_pairs
+
+    verdict = search_pairs(
+        source.columns,
+        source.calls,
+        kinds,
+        portfolio.budget,
+        explained=portfolio.explained,
+    )
+    if verdict is None:
+        return None
+    # The search knows no states.
+    outcome = msgspec.structs.replace(verdict.outcome, exhausted=False)
+    return Decision(PAIRS, outcome, place=verdict.culprit, places=verdict.places)
 
 
 def by_positions(portfolio: Portfolio) -> Decision | None:
@@ -263,7 +290,8 @@ def by_search(portfolio: Portfolio) -> Decision:
 
 STEPS: Final[tuple[Step, ...]] = (
     by_zones,
-    by_fifo_order,
+    by_element_order,
+    by_fifo_pairs,
     by_positions,
     by_first_try,
     by_reachability,
@@ -271,9 +299,9 @@ STEPS: Final[tuple[Step, ...]] = (
     by_search,
 )
 #: Steps that look at one configuration after the other.
-SEARCHES: Final = STEPS[3:]
+SEARCHES: Final = STEPS[4:]
 #: Steps that never take long.
-QUICK_STEPS: Final = STEPS[:4]
+QUICK_STEPS: Final = STEPS[:5]
 
 
 def _has_open_that_matter(source: PartSource) -> bool:

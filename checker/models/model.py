@@ -7,9 +7,9 @@ must be deterministic, must not change its arguments, and keeps its states hasha
 Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (partition hook).
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -35,6 +35,16 @@ class Call(msgspec.Struct, frozen=True):
     key: str | None = None
 
 
+class ElementKinds(NamedTuple):
+    """Kinds of operations on an object that holds elements, and which of them it gives out."""
+
+    put: str
+    #: Answers an element, or None where there is none.
+    take: str
+    #: The one that came first or last, or the least.
+    order: Literal["first", "last", "least"]
+
+
 class Model:
     """Base of all models; a user's own overrides ``name``, ``functions``, ``initial``, ``step``.
 
@@ -58,9 +68,9 @@ class Model:
     #: Kinds that read and write one register which begins with ``initial``, if any; a history of
     #: these two alone is judged without a search if every value is written once.
     register_functions: tuple[str, str] | None = None
-    #: Kinds that put an element into one queue, which begins empty and is never full, and take the
-    #: oldest out, or None where it is empty; if every element is put in once, no search is needed.
-    fifo_functions: tuple[str, str] | None = None
+    #: How elements come and go, of an object that holds them: it begins empty and is never full. If
+    #: every element is put in once, no search is needed.
+    element_kinds: ElementKinds | None = None
     #: Whether finitely many distinct calls, however often repeated, lead to finitely many states:
     #: then violations among many open calls are refuted without counting.
     bounded_states: bool = False
@@ -121,6 +131,15 @@ class Model:
         if call.key is not None:
             words.append(f"(key {call.key})")
         return " ".join(words)
+
+    def folding(self, calls: Collection[Call]) -> Callable[[Any], Hashable] | None:
+        """Return what gives one state for all those that none of these calls tells apart.
+
+        None where each state is itself. Sound only if whatever calls follow, all answers that fit
+        one of the states fit each of them. A search then meets fewer states.
+        """
+        del calls
+        return None
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]

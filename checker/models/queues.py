@@ -1,6 +1,6 @@
-"""Queues: enqueue one element, dequeue one; a dequeue that finds nothing answers None.
+"""Queues and a stack: put one element in, take one out; a take that finds nothing answers None.
 
-``None`` is never an element. An open dequeue may have taken an element that is never seen again.
+``None`` is never an element. An open take may have taken an element that is never seen again.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -8,13 +8,14 @@ from typing import Any
 
 from splitbrain.checker.models.model import (
     Call,
+    ElementKinds,
     KeyedModel,
     NondeterministicModel,
     granted,
     refused,
 )
 from splitbrain.history.records import PairedOperation
-from splitbrain.history.value_shapes import wrong_echo
+from splitbrain.history.value_shapes import shown, wrong_echo
 
 
 class FifoQueue(KeyedModel):
@@ -22,49 +23,55 @@ class FifoQueue(KeyedModel):
 
     name = "fifo-queue"
     functions = frozenset({"enqueue", "dequeue"})
+    #: The next one to come out stands first.
     initial = ()
     answerless_functions = frozenset({"enqueue"})
-    fifo_functions = ("enqueue", "dequeue")
+    element_kinds = ElementKinds("enqueue", "dequeue", "first")
+    put, take = "enqueue", "dequeue"
     #: Greatest number of elements; None for any. See ``BoundedFifoQueue``.
     capacity: int | None = None
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
-        """Dequeue the oldest element; refuse an enqueue only if full."""
-        if call.f == "dequeue":
+        """Take the element that stands first; refuse one only if full."""
+        if call.f == self.take:
             head = state[0] if state else None
             return not call.known or call.result == head, state[1:]
         full = self.capacity is not None and len(state) >= self.capacity
         if refused(call):
             return full, state
-        return not (full and call.known), state if full else (*state, call.argument)
+        return not (full and call.known), state if full else self.with_element(state, call.argument)
+
+    def with_element(self, state: Any, element: Any) -> tuple[Any, ...]:
+        """Return the elements and one that came after them."""
+        return (*state, element)
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Reject null as an element, and refusals of a queue that is never full."""
-        return _problem(operation, self.name, bounded=self.capacity is not None)
+        return _problem(operation, self.name, bounded=self.capacity is not None, put=self.put)
 
     def is_pure(self, call: Call) -> bool:
-        """Hold for a dequeue that found nothing and an enqueue that was refused."""
-        if call.f == "dequeue":
+        """Hold for a take that found nothing and a put that was refused."""
+        if call.f == self.take:
             return call.known and call.result is None
         return refused(call)
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]
     ) -> frozenset[Call]:
-        """Open enqueues of what no answer shows, all open dequeues where no answer needs one.
+        """Open puts of what no answer shows, all open takes where no answer needs one.
 
-        An element that no answer shows can go together with the open dequeue that took it, if
-        any: what is left was in the same order. It may have filled the queue, though, where an
-        enqueue was refused. A dequeue makes room for others to come first, to find nothing, or,
-        where there is a capacity, to be accepted.
+        An element that no answer shows can go together with the open take that took it, if any:
+        what is left was in the same order. It may have filled the object, though, where a put was
+        refused. A take makes room for others to come first, to find nothing, or, where there is a
+        capacity, to be accepted.
         """
-        taken = [call.result for call in known_calls if call.f == "dequeue"]
-        enqueues = [call for call in known_calls if call.f == "enqueue"]
-        was_full = any(refused(call) for call in enqueues)
-        made_room = bool(taken) or (self.capacity is not None and bool(enqueues))
+        taken = [call.result for call in known_calls if call.f == self.take]
+        puts = [call for call in known_calls if call.f == self.put]
+        was_full = any(refused(call) for call in puts)
+        made_room = bool(taken) or (self.capacity is not None and bool(puts))
 
         def useful(call: Call) -> bool:
-            return made_room if call.f == "dequeue" else was_full or call.argument in taken
+            return made_room if call.f == self.take else was_full or call.argument in taken
 
         return frozenset(call for call in open_calls if not useful(call))
 
@@ -77,11 +84,53 @@ class BoundedFifoQueue(FifoQueue):
 
     name = "bounded-fifo-queue"
     answerless_functions = frozenset()
-    fifo_functions = None
+    element_kinds = None
 
     def answer_of(self, operation: PairedOperation) -> object:
         """Return whether an enqueue was accepted."""
         return granted(operation.result) if operation.f == "enqueue" else operation.result
+
+
+class Stack(FifoQueue):
+    """A stack: it gives out the element that came last, and is never full."""
+
+    name = "stack"
+    functions = frozenset({"push", "pop"})
+    answerless_functions = frozenset({"push"})
+    element_kinds = ElementKinds("push", "pop", "last")
+    put, take = "push", "pop"
+
+    def with_element(self, state: Any, element: Any) -> tuple[Any, ...]:
+        """Return the elements below one that came after them."""
+        return (element, *state)
+
+
+class PriorityQueue(FifoQueue):
+    """A queue that gives out the least of its elements, which are whole numbers; never full."""
+
+    name = "priority-queue"
+    functions = frozenset({"insert", "delete-min"})
+    answerless_functions = frozenset({"insert"})
+    element_kinds = ElementKinds("insert", "delete-min", "least")
+    put, take = "insert", "delete-min"
+
+    def with_element(self, state: Any, element: Any) -> tuple[Any, ...]:
+        """Return the elements and one more in order of size."""
+        return tuple(sorted((*state, element)))
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """Require whole numbers."""
+        element: object = operation.argument if operation.f == self.put else operation.result
+        is_whole = isinstance(element, int) and not isinstance(element, bool)
+        if operation.f == self.put and not is_whole:
+            return f"the elements of a priority-queue are whole numbers, and not {shown(element)}"
+        if (
+            operation.type == "ok"
+            and operation.f == self.take
+            and not (is_whole or element is None)
+        ):
+            return f"delete-min answers a whole number or null, and not {shown(element)}"
+        return super().problem_with(operation)
 
 
 class UnorderedQueue(NondeterministicModel, KeyedModel):
@@ -129,11 +178,13 @@ def _changed(bag: frozenset[tuple[Hashable, int]], element: Hashable, by: int) -
     return frozenset((other, count) for other, count in counts.items() if count)
 
 
-def _problem(operation: PairedOperation, name: str, *, bounded: bool) -> str | None:
-    if operation.f != "enqueue":
+def _problem(
+    operation: PairedOperation, name: str, *, bounded: bool, put: str = "enqueue"
+) -> str | None:
+    if operation.f != put:
         return None
     if operation.argument is None:
-        return "null cannot be an element: a dequeue answers it where the queue is empty"
+        return "null cannot be an element: it is the answer where there is none"
     is_answer = isinstance(operation.result, bool)
     if bounded and is_answer:
         return None

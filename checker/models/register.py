@@ -7,7 +7,8 @@ answer the same list with every read filled in (``read`` and ``write`` are under
 sees writes before it in its own operation. Sources: Knossos' multi-register; Jepsen's transactions.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, cast
 
 from splitbrain.checker.models.model import Call, KeyedModel, is_list_of, text_of
@@ -108,6 +109,8 @@ class KeyValue(KeyedModel):
     answerless_functions = frozenset({"put", "append"})
     overwriting_functions = frozenset({"put"})
     register_functions = ("get", "put")
+    #: Once folded: beginnings of answers, and one more.
+    bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
         """Answer a get with all text appended since the last put; None is the empty string."""
@@ -122,6 +125,25 @@ class KeyValue(KeyedModel):
         if isinstance(text, str | None):
             return None if operation.f == "get" else wrong_echo(operation)
         return f"values are text, and {operation.f} has {shown(text)}"
+
+    def folding(self, calls: Collection[Call]) -> Callable[[Any], Hashable] | None:
+        """Give one state for all texts that no answer begins with: only a put ends any of them."""
+        answers = sorted({""} | {c.result or "" for c in calls if c.f == "get" and c.known})
+        # Of answers that begin with one another the longest alone.
+        longest = [
+            answer
+            for answer, after in zip(answers, [*answers[1:], None], strict=True)
+            if after is None or not after.startswith(answer)
+        ]
+
+        def begins_an_answer(text: str) -> bool:
+            place = bisect_left(longest, text)
+            return place < len(longest) and longest[place].startswith(text)
+
+        unseen = "(text that no get answered)"
+        while begins_an_answer(unseen):
+            unseen += ")"
+        return lambda text: text if begins_an_answer(text) else unseen
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]

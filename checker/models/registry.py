@@ -11,7 +11,7 @@ from splitbrain.checker.models.counter import Counter
 from splitbrain.checker.models.element_set import ElementSet
 from splitbrain.checker.models.locks import FencedRegister, Mutex
 from splitbrain.checker.models.model import Model, NondeterministicModel
-from splitbrain.checker.models.queues import FifoQueue, UnorderedQueue
+from splitbrain.checker.models.queues import FifoQueue, PriorityQueue, Stack, UnorderedQueue
 from splitbrain.checker.models.register import CasRegister, KeyValue, MultiRegister, Register
 from splitbrain.checker.models.topics import Topics
 from splitbrain.contracts.errors import UsageError
@@ -29,6 +29,8 @@ MODELS: Final[dict[str, Model]] = {
         ElementSet(),
         FifoQueue(),
         UnorderedQueue(),
+        Stack(),
+        PriorityQueue(),
         Mutex(),
         FencedRegister(),
         Topics(),

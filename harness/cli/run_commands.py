@@ -153,10 +153,11 @@ def check_command(
     Args:
         path: Run folder or history file.
         model: What a bare history is judged against: register, cas-register, multi-register, kv,
-            counter, set, fifo-queue, unordered-queue, mutex, fenced-register, topics, set-full,
-            set-full:stale-reads-allowed, counter-bounds, bank, bank:negative-balances-allowed,
-            queue-totals, queue-totals:duplicates-allowed, unique-ids, sessions or fencing; by
-            default cas-register. Or a model of one's own: path/to/file.py:Name.
+            counter, set, fifo-queue, unordered-queue, stack, priority-queue, mutex,
+            fenced-register, topics, set-full, set-full:stale-reads-allowed, counter-bounds, bank,
+            bank:negative-balances-allowed, queue-totals, queue-totals:duplicates-allowed,
+            unique-ids, sessions or fencing; by default cas-register. Or a model of one's own:
+            path/to/file.py:Name.
         history_format: jsonl, edn, jepsen-log, kv, parquet or etcd-robustness; guessed where it can
             be.
         skip_broken: Leave broken lines of a bare history out: the verdict is then at most unknown,

@@ -147,7 +147,8 @@ def _sentence(
     sentence = (
         f"{described} by process {culprit.process}{on} (index {culprit.index}){where} has no place"
     )
-    if states is None and not sources:
+    at_first = model.step(model.initial, call_of(culprit, model))[0]
+    if states is None and not sources and not at_first:
         return f"{sentence}: nothing that was invoked by then can lead to this answer."
     if states is None:
         return f"{sentence}: no order of what came before allows this answer."
@@ -156,7 +157,7 @@ def _sentence(
     if len(named) < len(states):
         leaves += f" or one of {len(states) - len(named)} other states"
     sentence = f"{sentence}: every order of what came before leaves {leaves}"
-    if not sources and model.step(model.initial, call_of(culprit, model))[0]:
+    if not sources and at_first:
         return f"{sentence}, and only the state before all operations allows this answer."
     if not sources:
         return f"{sentence}, and no operation invoked by then can lead to this answer."

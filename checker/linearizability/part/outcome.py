@@ -18,7 +18,8 @@ SWEEP: Final = "sweep of all configurations, rank by rank"
 REPEATED: Final = "depth-first search with memo, open operations repeatable"
 REACHABLE: Final = "reachable states, every call repeatable"
 ZONES: Final = "zones"
-FIFO: Final = "order of elements"
+ELEMENTS: Final = "order of elements"
+PAIRS: Final = "search of pairs of enqueue and dequeue"
 GUIDED: Final = "order of positions"
 
 #: Precondition of each algorithm, by name.
@@ -29,7 +30,8 @@ PRECONDITIONS: Final = {
     REACHABLE: "an answer that no sequence of the calls invoked by then leads to",
     GUIDED: "the order of the positions that the system returned satisfies the model",
     ZONES: "one register, reads and writes only, every value written once",
-    FIFO: "one FIFO queue without limit, every element put in once",
+    PAIRS: "one FIFO queue without limit",
+    ELEMENTS: "one queue or stack without limit, every element put in once",
 }
 
 

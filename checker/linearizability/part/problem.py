@@ -41,6 +41,7 @@ class Transitions:
         self._calls = calls
         initial = apart_from_truths(model.initial, calls)
         self._is_apart = initial is not model.initial
+        self._folding = model.folding(calls)
         self._number_by_state: dict[Hashable, int] = {initial: 0}
         #: States by number; number 0 is the initial one.
         self.states: list[Hashable] = [initial]
@@ -59,6 +60,8 @@ class Transitions:
         if legal:
             if self._is_apart:
                 following = apart_from_truths(following, self._calls)
+            if self._folding is not None:
+                following = self._folding(following)
             number = self._number_by_state.get(following, ILLEGAL)
             if number == ILLEGAL:
                 number = len(self.states)

@@ -131,6 +131,25 @@ def after_unordered(state: Any, operation: PairedOperation) -> list[Any]:
     ]
 
 
+def after_stack(state: Any, operation: PairedOperation) -> list[Any]:
+    """The state is the elements, the newest last."""
+    if operation.f == "push":
+        return [(*state, operation.argument)]
+    if operation.type == "info":
+        return [state[:-1]]
+    newest = state[-1] if state else None
+    return [state[:-1]] if operation.result == newest else []
+
+
+def after_priority(state: Any, operation: PairedOperation) -> list[Any]:
+    """The state is the elements, the greatest first."""
+    if operation.f == "insert":
+        return [tuple(sorted((*state, operation.argument), reverse=True))]
+    if operation.type == "info":
+        return [state[:-1]]
+    return [state[:-1]] if operation.result == min(state, default=None) else []
+
+
 def after_mutex(state: Any, operation: PairedOperation) -> list[Any]:
     """The state is the holder, "" for none."""
     who = operation.argument
@@ -179,6 +198,8 @@ AFTER = {
     "fifo-queue": after_fifo,
     "bounded-fifo-queue": after_bounded,
     "unordered-queue": after_unordered,
+    "stack": after_stack,
+    "priority-queue": after_priority,
     "mutex": after_mutex,
     "fenced-register": after_fenced,
     "topics": after_topics,
@@ -193,6 +214,8 @@ INITIAL: dict[str, Any] = {
     "fifo-queue": (),
     "bounded-fifo-queue": (),
     "unordered-queue": (),
+    "stack": (),
+    "priority-queue": (),
     "mutex": "",
     "fenced-register": (0, None),
     "topics": None,

@@ -86,8 +86,8 @@ given values that are not equal (`docs/decisions/0025-identity-of-keys-and-value
 
 A state must be hashable and a step must change nothing. Where a call may lead to several states,
 derive from `NondeterministicModel` and write `steps`. The rest has safe defaults and is told in
-`checker/models/model.py`: `is_pure`, `droppable`, `bounded_states`, `partition`, `problem_with`,
-`answer_of`.
+`checker/models/model.py`: `is_pure`, `droppable`, `folding`, `bounded_states`, `partition`,
+`problem_with`, `answer_of`.
 
 ## Checkers
 

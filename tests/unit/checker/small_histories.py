@@ -19,6 +19,12 @@ from tests.unit.checker.small_operations import OBJECTS
 
 #: Share of the spoiled ones in which an operation was moved; in the others an answer was changed.
 SHARE_MOVED = 0.15
+#: Kinds that put an element in and take one out.
+PUT_AND_TAKE = {
+    "fifo-queue": ("enqueue", "dequeue"),
+    "stack": ("push", "pop"),
+    "priority-queue": ("insert", "delete-min"),
+}
 
 
 def random_history(random: Random, model: str, size_max: int = 9) -> list[PairedOperation]:
@@ -68,13 +74,14 @@ def history_of_unique_values(
     return _of_unique_values(random, "register", ("write", "read"), size_max, twice)
 
 
-def queue_of_unique_elements(
-    random: Random, size_max: int = 9, *, twice: float = 0.0
+def unique_elements(
+    random: Random, size_max: int = 9, *, twice: float = 0.0, model: str = "fifo-queue"
 ) -> list[PairedOperation]:
-    """The same of a FIFO queue and its elements; processes hardly ever go on at once."""
-    functions = ("enqueue", "dequeue")
-    history = _of_unique_values(random, "fifo-queue", functions, size_max, twice)
-    return history if random.random() < 0.1 else _with_pauses(history)
+    """The same of a queue or stack and its elements; processes hardly ever go on at once."""
+    history = _of_unique_values(random, model, PUT_AND_TAKE[model], size_max, twice)
+    if random.random() < 0.4:
+        history = _with_two_swapped(random, model, size_max)
+    return history if random.random() < 0.1 else with_pauses(history)
 
 
 def _of_unique_values(
@@ -96,7 +103,24 @@ def _of_unique_values(
     return history
 
 
-def _with_pauses(history: list[PairedOperation]) -> list[PairedOperation]:
+def _with_two_swapped(random: Random, model: str, size: int) -> list[PairedOperation]:
+    """A true history of unique elements in which two takes have each other's answer."""
+    put, take = PUT_AND_TAKE[model]
+    skeleton = [
+        msgspec.structs.replace(o, argument=place) if o.f == put else o
+        for place, o in enumerate(_skeleton(random, model, size))
+    ]
+    history = _answered(random, skeleton, model)
+    takes = [n for n, o in enumerate(history) if o.f == take and o.type == "ok"]
+    if len(takes) > 1:
+        one, other = random.sample(takes, 2)
+        swapped = history[one].result, history[other].result
+        history[other] = msgspec.structs.replace(history[other], result=swapped[0])
+        history[one] = msgspec.structs.replace(history[one], result=swapped[1])
+    return history
+
+
+def with_pauses(history: list[PairedOperation]) -> list[PairedOperation]:
     """The same times in finer units, and a moment between any two operations of one process."""
     last: dict[int, int] = {}
     spread: list[PairedOperation] = []

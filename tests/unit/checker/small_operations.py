@@ -151,6 +151,30 @@ def other_bounded(random: Random, operation: PairedOperation) -> Any:
     return other_queue(random, operation)
 
 
+def ask_stack(random: Random) -> tuple[str, Any]:
+    f = random.choice(("push", "pop"))
+    return f, None if f == "pop" else random.choice((*VALUES, 3, 4))
+
+
+def answer_stack(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "push":
+        return operation.argument
+    return state[-1] if state else None
+
+
+def ask_priority(random: Random) -> tuple[str, Any]:
+    f = random.choice(("insert", "delete-min"))
+    return f, None if f == "delete-min" else random.choice((*VALUES, 3, 4))
+
+
+def answer_priority(_: Random, state: Any, operation: PairedOperation) -> Any:
+    return operation.argument if operation.f == "insert" else min(state, default=None)
+
+
+def other_taken(random: Random, operation: PairedOperation) -> Any:
+    return None if operation.argument is not None else other_queue(random, operation)
+
+
 def ask_mutex(random: Random) -> tuple[str, Any]:
     return random.choice(("acquire", "acquire", "release")), random.choice("ab")
 
@@ -218,6 +242,8 @@ OBJECTS = {
     "fifo-queue": SmallObject(ask_queue, answer_fifo, other_queue, 0.8),
     "bounded-fifo-queue": SmallObject(ask_queue, answer_bounded, other_bounded, 0.7),
     "unordered-queue": SmallObject(ask_queue, answer_unordered, other_queue, 0.8),
+    "stack": SmallObject(ask_stack, answer_stack, other_taken, 0.8),
+    "priority-queue": SmallObject(ask_priority, answer_priority, other_taken, 0.8),
     "mutex": SmallObject(ask_mutex, answer_mutex, other_mutex, 0.72),
     "fenced-register": SmallObject(ask_fenced, answer_fenced, other_fenced, 0.82),
     "topics": SmallObject(ask_topics, answer_topics, other_topics, 0.78),

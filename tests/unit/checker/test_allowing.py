@@ -168,7 +168,7 @@ def test_kinds_are_named_for_each_checker_and_no_other() -> None:
     assert violation_kinds("linearizability:fifo-queue") == ("not-linearizable",)
     for wrong in (
         "linearizability",
-        "linearizability:stack",
+        "linearizability:heap",
         "queue-totals:duplicates-allowed",
         "",
     ):

@@ -54,5 +54,6 @@ def test_the_total_of_a_bank_is_part_of_its_name() -> None:
 def test_the_models_of_the_command_line_are_there() -> None:
     assert set(MODELS) == {
         *("register", "cas-register", "multi-register", "kv", "counter", "set"),
-        *("fifo-queue", "unordered-queue", "mutex", "fenced-register", "topics"),
+        *("fifo-queue", "unordered-queue", "stack", "priority-queue"),
+        *("mutex", "fenced-register", "topics"),
     }

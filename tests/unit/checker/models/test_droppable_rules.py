@@ -178,6 +178,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "acceptance unseen": blind_to(granted("enqueue")),
     },
     "unordered-queue": {"emptiness unseen": blind_to(lambda c: c.result is None)},
+    "stack": {"also open pops": also(asks("pop"))},
+    "priority-queue": {"also open takes": also(asks("delete-min"))},
     "mutex": {
         "refusals unseen": blind_to(is_refused),
         "acquires unseen": blind_to(granted("acquire")),

@@ -53,7 +53,9 @@ def test_a_violation_across_keys_is_found_where_they_are_not_judged_apart(
 def test_keys_of_built_in_models_are_judged_apart(name: str) -> None:
     model = MODELS[name]
     f = next(
-        f for f in ("read", "get", "dequeue", "acquire", "txn", "describe") if f in model.functions
+        f
+        for f in ("read", "get", "dequeue", "pop", "delete-min", "acquire", "txn", "describe")
+        if f in model.functions
     )
     argument: Any = [] if f == "txn" else None
     both = [operation(f, argument, start=n, end=None, key=key) for n, key in enumerate("ab")]
@@ -112,6 +114,11 @@ WRONG_SHAPES: list[tuple[str, PairedOperation, str]] = [
     ("fifo-queue", operation("enqueue", None, start=0), "null cannot be an element"),
     ("fifo-queue", operation("enqueue", 1, False, start=0, end=1), "fifo-queue is never full"),
     ("unordered-queue", operation("enqueue", 1, False, start=0, end=1), "is never full"),
+    ("stack", operation("push", None, start=0), "null cannot be an element"),
+    ("stack", operation("push", 1, False, start=0, end=1), "stack is never full"),
+    ("priority-queue", operation("insert", "a", start=0), "whole numbers, and not 'a'"),
+    ("priority-queue", operation("insert", True, start=0), "whole numbers, and not True"),
+    ("priority-queue", operation("delete-min", None, 1.5, start=0, end=1), "null, and not 1.5"),
     ("fenced-register", operation("write", 1, start=0), "[token, value]"),
     ("fenced-register", operation("write", ["a", 1], start=0), "the token is a number"),
     ("multi-register", operation("txn", 1, start=0), "a list, and not 1"),

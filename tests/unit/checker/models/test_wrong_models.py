@@ -75,6 +75,12 @@ def takes_the_newest(outcome: Any, state: Any, call: Call) -> Any:
     return not call.known or call.result == state[-1], state[:-1]
 
 
+def gives_out_another(outcome: Any, state: Any, call: Call) -> Any:
+    if call.f not in ("pop", "delete-min") or not state:
+        return outcome
+    return not call.known or call.result == state[-1], state[:-1]
+
+
 def adds_once_more(outcome: Any, state: Any, call: Call) -> Any:
     return outcome if call.f == "read" or call.argument < 2 else (outcome[0], outcome[1] + 1)
 
@@ -100,7 +106,7 @@ def puts_are_appends(outcome: Any, state: Any, call: Call) -> Any:
 
 
 def finds_emptiness_anywhere(outcome: Any, state: Any, call: Call) -> Any:
-    nothing = call.f == "dequeue" and call.known and call.result is None
+    nothing = call.f in ("dequeue", "pop", "delete-min") and call.known and call.result is None
     return (True, state) if nothing else outcome
 
 
@@ -130,6 +136,10 @@ WRONG: list[tuple[str, Step]] = [
     ("bounded-fifo-queue", refuses_nothing),
     ("unordered-queue", finds_emptiness_anywhere),
     ("unordered-queue", forgets_what_is_open),
+    ("stack", gives_out_another),
+    ("stack", finds_emptiness_anywhere),
+    ("priority-queue", gives_out_another),
+    ("priority-queue", finds_emptiness_anywhere),
     ("mutex", anybody_releases),
     ("mutex", forgets_what_is_open),
     ("fenced-register", accepts_lower_tokens),

@@ -5,6 +5,7 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -22,6 +23,7 @@ from splitbrain.history.pairing import pair
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event
 from splitbrain.history.schedule_lines import decode_schedule
+from tests.awaiting import await_true
 from tests.unit.harness.fake_quorum import FakeClient
 from tests.unit.harness.run_fake import FakeRun, fault
 
@@ -29,6 +31,9 @@ COURSE = [
     *("deploying", "deployed", "ready", "load-started", "load-ended", "healed", "converged"),
     *("final-reads-ended", "stopped", "collected", "torn-down"),
 ]
+
+
+decode_metrics = msgspec.json.Decoder(MetricLine).decode
 
 
 def phases_by_fault(run: FakeRun) -> dict[int, list[str]]:
@@ -180,11 +185,30 @@ def changes(lines: list[MetricLine]) -> list[str]:
     return [status for status, _ in groupby(line.status for line in lines)]
 
 
+def heal_once_it_is_sampled(run: FakeRun, call: str, status: str) -> None:
+    """Have a fault last until a line of the metrics tells it, and its end until one tells that."""
+    heal = getattr(run.runtime, call)
+
+    def tells(node: NodeName, wanted: str) -> bool:
+        (metrics,) = run.options.runs_folder.glob("*/metrics.jsonl")
+        lines = metrics.read_bytes().rpartition(b"\n")[0].splitlines()
+        statuses = [line.status for line in map(decode_metrics, lines) if line.node == node]
+        return bool(statuses) and statuses[-1] == wanted
+
+    def healed(node: NodeName) -> None:
+        await_true(lambda: tells(node, status))
+        heal(node)
+        await_true(lambda: tells(node, "running"))
+
+    setattr(run.runtime, call, healed)
+
+
 def test_metrics_have_a_line_for_each_node_and_second_and_killed_nodes_are_excused(
     tmp_path: Path,
 ) -> None:
     kill = fault("kill", "n3", at_ms=600, duration_ms=800)
     run = FakeRun(tmp_path, time_limit_s=2.0, schedule=(kill,))
+    heal_once_it_is_sampled(run, "start", "exited")
     run.run()
     lines = run.lines(run.outcome.folder.metrics, MetricLine)
     by_node = {node: [line for line in lines if line.node == node] for node in ("n1", "n2", "n3")}
@@ -200,6 +224,7 @@ def test_metrics_hold_the_systems_own_figures_and_null_while_a_node_is_paused(
 ) -> None:
     pause = fault("pause", "n3", at_ms=600, duration_ms=800)
     run = FakeRun(tmp_path, time_limit_s=2.0, schedule=(pause,))
+    heal_once_it_is_sampled(run, "resume", "paused")
     run.run()
     path = run.outcome.folder.metrics
     paused = [line for line in run.lines(path, MetricLine) if line.node == "n3"]

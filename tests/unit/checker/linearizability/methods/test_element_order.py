@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from splitbrain.checker.linearizability.check import check
-from splitbrain.checker.linearizability.methods import fifo_order, search
-from splitbrain.checker.linearizability.part.outcome import FIFO, PRECONDITIONS
+from splitbrain.checker.linearizability.methods import element_order, search
+from splitbrain.checker.linearizability.part.outcome import ELEMENTS, PRECONDITIONS
 from splitbrain.checker.linearizability.part.parts import Part
 from splitbrain.checker.linearizability.part_source import ObjectSource
 from splitbrain.checker.models.registry import MODELS
@@ -21,52 +21,59 @@ from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import Ending
 from tests.unit.checker.operations import operation as op
-from tests.unit.checker.small_histories import queue_of_unique_elements
+from tests.unit.checker.small_histories import PUT_AND_TAKE, unique_elements
 
 HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "1500"))
-QUEUE = MODELS["fifo-queue"]
+HOLDERS = tuple(PUT_AND_TAKE)
 
 
 def verdict_on(
-    operations: list[PairedOperation], judge: Any = fifo_order.judge_fifo
-) -> fifo_order.FifoVerdict | None:
-    source = ObjectSource(Part(None, tuple(operations)), QUEUE)
-    assert QUEUE.fifo_functions is not None
-    return judge(source.columns, source.calls, QUEUE.fifo_functions)
+    operations: list[PairedOperation],
+    judge: Any = element_order.judge_elements,
+    model: str = "fifo-queue",
+) -> element_order.ElementVerdict | None:
+    source = ObjectSource(Part(None, tuple(operations)), MODELS[model])
+    return judge(source.columns, source.calls, MODELS[model].element_kinds)
 
 
-def judged(operations: list[PairedOperation], judge: Any = fifo_order.judge_fifo) -> bool | None:
-    verdict = verdict_on(operations, judge)
+def judged(
+    operations: list[PairedOperation],
+    judge: Any = element_order.judge_elements,
+    model: str = "fifo-queue",
+) -> bool | None:
+    verdict = verdict_on(operations, judge, model)
     return None if verdict is None else verdict.valid
 
 
-def test_the_order_of_elements_agrees_with_brute_force() -> None:
-    random = Random("fifo")
+@pytest.mark.parametrize("model", HOLDERS)
+def test_the_order_of_elements_agrees_with_brute_force(model: str) -> None:
+    random = Random(f"order of elements {model}")
     valid = applied = 0
     for number in range(2 * HISTORIES):
-        operations = queue_of_unique_elements(random, 11)
-        found = judged(operations)
+        operations = unique_elements(random, 12, model=model)
+        found = judged(operations, model=model)
         if found is None:
             continue
         applied += 1
         valid += found
-        assert found == linearizable(operations, "fifo-queue"), f"history {number}: {operations}"
+        assert found == linearizable(operations, model), f"history {number}: {operations}"
     assert applied > HISTORIES
     assert 0.3 <= valid / applied <= 0.7, "the histories no longer test both verdicts"
 
 
-def test_the_operations_named_contradict_each_other_by_themselves() -> None:
-    random = Random("contradiction")
+@pytest.mark.parametrize("model", HOLDERS)
+def test_the_operations_named_contradict_each_other_by_themselves(model: str) -> None:
+    random = Random(f"contradiction {model}")
     sizes: set[int] = set()
     for _ in range(1500):
-        operations = queue_of_unique_elements(random)
-        verdict = verdict_on(operations)
+        operations = unique_elements(random, 12, model=model)
+        verdict = verdict_on(operations, model=model)
         if verdict is None or verdict.valid:
             continue
         assert len(set(verdict.places)) == len(verdict.places)
         members = [operations[place] for place in sorted(verdict.places)]
         sizes.add(len(members))
-        assert not linearizable(members, "fifo-queue"), (verdict, operations)
+        assert not linearizable(members, model), (verdict, operations)
     assert sizes >= {1, 2, 3, 4}
 
 
@@ -138,10 +145,10 @@ def test_of_nothing_there_is_an_order() -> None:
 
 
 def test_a_bounded_queue_and_an_unordered_one_are_left_to_the_search() -> None:
-    assert MODELS["unordered-queue"].fifo_functions is None
+    assert MODELS["unordered-queue"].element_kinds is None
     from splitbrain.checker.models.queues import BoundedFifoQueue
 
-    assert BoundedFifoQueue.fifo_functions is None
+    assert BoundedFifoQueue.element_kinds is None
 
 
 #: An operation that ends as another begins may stand before it or after it.
@@ -166,11 +173,30 @@ TOUCHING = (
 )
 
 
-@pytest.mark.parametrize("history", TOUCHING)
-def test_what_touches_may_be_in_either_order(history: list[PairedOperation]) -> None:
-    apart = [msgspec.structs.replace(o, process=n) for n, o in enumerate(history)]
-    assert judged(apart) is True
-    assert linearizable(apart, "fifo-queue")
+#: The same of what is least first: the greatest comes out as one lesser goes and another comes.
+LEAST_TOUCHING = [
+    op("insert", 0, start=0, end=1),
+    op("insert", 5, start=0, end=1),
+    op("delete-min", None, 5, start=2, end=5),
+    op("insert", 1, start=2, end=3),
+    op("delete-min", None, 0, start=3, end=4),
+    op("delete-min", None, 1, start=6, end=7),
+]
+ALL_TOUCHING = [
+    *(("fifo-queue", history) for history in TOUCHING),
+    ("priority-queue", LEAST_TOUCHING),
+]
+
+
+def of_many(history: list[PairedOperation]) -> list[PairedOperation]:
+    """The same with a process for each operation."""
+    return [msgspec.structs.replace(o, process=n) for n, o in enumerate(history)]
+
+
+@pytest.mark.parametrize(("model", "history"), ALL_TOUCHING)
+def test_what_touches_may_be_in_either_order(model: str, history: list[PairedOperation]) -> None:
+    assert judged(of_many(history), model=model) is True
+    assert linearizable(of_many(history), model)
 
 
 #: Texts of the source and their replacements.
@@ -184,8 +210,8 @@ MUTANTS = {
         "elements.take_end <= elements.put_start",
     ),
     "open dequeues never happened": (
-        "return None if _contradiction(columns, elements, nothing) else FifoVerdict(True)",
-        "return FifoVerdict(not _contradiction(columns, elements, nothing))",
+        "        return None\n    return ElementVerdict(True)",
+        "        return ElementVerdict(False)\n    return ElementVerdict(True)",
     ),
     "open dequeues happened as needed": (
         "    if not (kinds == _TELLS_NOTHING).any():",
@@ -193,7 +219,7 @@ MUTANTS = {
     ),
     "no order": (" or _nothing_found(columns, there, nothing)", ""),
     "nothing found whatever is there": (
-        "return _overtaking(there, elements) or",
+        "return _ORDERS[element_kinds.order](there) or",
         "return",
     ),
     "elements that touch are in order": (
@@ -205,8 +231,8 @@ MUTANTS = {
         "(limits >= elements.take_end)",
     ),
     "the last one in alone is ahead": (
-        "latest = np.maximum.accumulate(there.take_start)\n    # Elements",
-        "latest = there.take_start\n    # Elements",
+        "latest = np.maximum.accumulate(elements.take_start)\n    # Elements",
+        "latest = elements.take_start\n    # Elements",
     ),
     "elements that touch leave no gap": (">= latest[:-1], True", "> latest[:-1], True"),
     "elements that overlap leave a gap": (
@@ -224,21 +250,74 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_mutant_is_told_apart(mutant: str) -> None:
-    module = mutated(fifo_order, *MUTANTS[mutant])
+#: Of the rules on stacks and on what is least first.
+MUTANTS_OF_OTHERS = {
+    "stack": {
+        "what is pushed later can be below": ("pushed[n] <= begin and", ""),
+        "what is popped earlier can be below": (" and popped[n] >= end", ""),
+        "pushed as the others begin is too late": ("pushed[n] <= begin", "pushed[n] < begin"),
+        "popped as the others end is too early": ("popped[n] >= end", "popped[n] > end"),
+        "elements that touch overlap": (
+            "[(begins[n], 1, n) for n in sure] + [(ends[n], 0, ~n)",
+            "[(begins[n], 0, n) for n in sure] + [(ends[n], 1, ~n)",
+        ),
+        "elements that cross are left out": (
+            "kept and kept[-1] == ~bound:",
+            "kept and bound < 0:",
+        ),
+        "elements with a moment between them are one stretch": (
+            "if depth == 0:",
+            "if place == len(bounds):",
+        ),
+    },
+    "priority-queue": {
+        "the greatest first": ("np.argsort(elements.rank)", "np.argsort(-elements.rank)"),
+        "it comes out before it was put in": (
+            "max(int(elements.put_start[number]), end)",
+            "end",
+        ),
+        "who touches is within": ("ends[last] > until:", "ends[last] >= until:"),
+        "whoever begins then is there": (
+            "bisect_left(begins, earliest) - 1",
+            "bisect_right(begins, earliest) - 1",
+        ),
+        "stretches that touch are one": (
+            "bisect_right(ends, begin), bisect_left(begins, end)",
+            "bisect_left(ends, begin), bisect_right(begins, end)",
+        ),
+        "stretches end with the last of them": (
+            "min(begin, begins[low]), max(end, ends[high - 1])",
+            "min(begin, begins[low]), end",
+        ),
+        "what stays does not hinder": ("if begin < end:", "if begin < end < NEVER:"),
+    },
+}
+MUTANTS_OF_ALL = [
+    *(("fifo-queue", name, mutant) for name, mutant in MUTANTS.items()),
+    *(
+        (model, name, mutant)
+        for model, mutants in MUTANTS_OF_OTHERS.items()
+        for name, mutant in mutants.items()
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "mutant"),
+    [pytest.param(model, mutant, id=f"{model}: {name}") for model, name, mutant in MUTANTS_OF_ALL],
+)
+def test_a_mutant_is_told_apart(model: str, mutant: tuple[str, str]) -> None:
+    module = mutated(element_order, *mutant)
     random = Random("mutants of the order of elements")
-    touching = [
-        [msgspec.structs.replace(o, process=n) for n, o in enumerate(history)]
-        for history in TOUCHING
-    ]
-    drawn = (queue_of_unique_elements(random, twice=0.1) for _ in range(6000))
+    touching = [of_many(history) for touched, history in ALL_TOUCHING if touched == model]
+    drawn = (unique_elements(random, 10, twice=0.1, model=model) for _ in range(9000))
     for operations in itertools.chain(touching, drawn):
         try:
-            found = judged(operations, module.judge_fifo)
-        except ValueError:  # the mutant knows no element where it has seen some
+            found = judged(operations, module.judge_elements, model)
+        # The mutant knows no element where it has seen some.
+        except ValueError:
             return
-        if found not in (None, linearizable(operations, "fifo-queue")):
+        if found not in (None, linearizable(operations, model)):
             return
     raise AssertionError(f"no history tells it apart: {mutant}")
 
@@ -261,8 +340,8 @@ def test_wide_histories_are_decided_and_their_violations_are_small(count: int) -
     history = long_queue(count)
     result = check(history, "fifo-queue", Unlimited())
     assert result.verdict is Verdict.VALID
-    assert result.figures["algorithms"] == [FIFO]
-    assert result.figures["preconditions"] == [f"{FIFO}: {PRECONDITIONS[FIFO]}"]
+    assert result.figures["algorithms"] == [ELEMENTS]
+    assert result.figures["preconditions"] == [f"{ELEMENTS}: {PRECONDITIONS[ELEMENTS]}"]
     # Two that nothing else overlaps swap places.
     wrong = [
         msgspec.structs.replace(o, result={3: 25, 25: 3}.get(o.result, o.result)) for o in history
