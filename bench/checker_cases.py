@@ -6,6 +6,7 @@ Everything follows from the options and the seed; a case may be asked for fewer 
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -21,6 +22,7 @@ from splitbrain.history.records import PairedOperation
 CORPUS: Final = Path(
     os.environ.get("SPLITBRAIN_CORPUS") or Path(__file__).parents[2] / "shared" / "data"
 )
+_CAS: Final = "cas-register"
 _CORPUS_MODELS: Final = {"etcd-register": "cas-register", "kv-append (partition by key)": "kv"}
 
 
@@ -53,7 +55,7 @@ class Case(msgspec.Struct, frozen=True):
     def expected(self) -> str | None:
         """The verdict, where it is known beforehand."""
         changed = self.options.mix == "queue" and self.options.violation
-        if self.name == "corpus" or changed:
+        if self.name in ("corpus", "sampled") or changed:
             return None
         return "invalid" if self.stale or self.options.violation else "valid"
 
@@ -149,6 +151,15 @@ CASES: Final[tuple[Case, ...]] = (
         "decided",
         _O(20_000, 60, values=1_000),
         seeds=5,
+        long=True,
+    ),
+    Case(
+        "sampled",
+        "cas, drawn: 2 to 60 clients, 2 to 2,000 values, 100 to 100,000 ops, 0 to 30 % info",
+        "98 % in 10 s",
+        _O(0, 0),
+        limit_s=10,
+        seeds=200,
         long=True,
     ),
     Case(
@@ -263,6 +274,9 @@ def histories(case: Case, seeds: int) -> Iterator[tuple[str, str, list[PairedOpe
     if case.name == "corpus":
         yield from _corpus()
         return
+    if case.name == "sampled":
+        yield from (_sampled(number) for number in range(min(seeds, case.seeds)))
+        return
     make: Callable[[HistoryOptions], list[PairedOperation]] = generate
     for seed in range(min(seeds, case.seeds)):
         operations = make(msgspec.structs.replace(case.options, seed=seed))
@@ -273,6 +287,29 @@ def histories(case: Case, seeds: int) -> Iterator[tuple[str, str, list[PairedOpe
                 # With many clients something that sets the value is nearly always open.
                 continue
         yield f"{case.name} seed {seed}", case.model, operations
+
+
+def _sampled(number: int) -> tuple[str, str, list[PairedOperation]]:
+    """A shape drawn by the number; half of them with something wrong."""
+    random = Random(f"sampled {number}")
+
+    def between(least: int, most: int) -> int:
+        return round(least * (most / least) ** random.random())
+
+    options = HistoryOptions(
+        between(100, 100_000),
+        between(2, 60),
+        values=between(2, 2_000),
+        info=random.choice((0.0, random.uniform(0, 0.3))),
+        violation=random.random() < 0.25,
+        seed=number,
+    )
+    operations, is_wrong = generate(options), options.violation
+    if not is_wrong and options.info == 0 and random.random() < 0.5:
+        with suppress(ValueError):
+            operations, is_wrong = with_stale_read(random, operations), True
+    shape = f"{options.operations} {options.clients} {options.values} {options.info:.2f}"
+    return f"sampled {number}: {shape} {'invalid' if is_wrong else 'valid'}", _CAS, operations
 
 
 def _corpus() -> Iterator[tuple[str, str, list[PairedOperation]]]:

@@ -170,6 +170,8 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
             if case.end_to_end and "end_to_end" not in row and not options.kernel_only:
                 jobs = (1, 2) if case.options.keys > 1 else (1,)
                 row["end_to_end"] = end_to_end(folder, operations, case.own_model or model, jobs)
+        if case.name == "sampled":
+            expected = {history.name: history.name.rpartition(" ")[2] for history in prepared}
         if not prepared:
             return row | {"missing": "no recorded histories; set SPLITBRAIN_CORPUS"}
         row["ours"] = summarise(case, ask_ours(folder, prepared, case, limit_s), limit_s, expected)

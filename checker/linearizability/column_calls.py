@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.linearizability.part.problem import Transitions
+from splitbrain.checker.linearizability.part.problem import Transitions, number_calls
 from splitbrain.checker.models.model import Call, KeyedModel, Model, call_of
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.history.columns import OK, UNKNOWN, OperationColumns
@@ -112,10 +112,8 @@ class NumberedCalls:
         if alike is None:
             places = np.arange(len(columns))
             alike = Distinct(places, places)
-        numbers: dict[Call, int] = {}
         # Different JSON may be one value to the model.
-        table = [
-            numbers.setdefault(call_of(columns.operation(place), model), len(numbers))
-            for place in alike.places.tolist()
-        ]
-        return np.array(table, dtype=np.int64)[alike.numbers], list(numbers)
+        table, calls = number_calls(
+            (call_of(columns.operation(place), model) for place in alike.places.tolist()), model
+        )
+        return np.array(table, dtype=np.int64)[alike.numbers], calls

@@ -11,7 +11,7 @@
 - Reachability, where states are bounded: is there an answer that nothing can lead to?
 - Where operations are open: the search in which they may take effect any number of times. It
   cannot drown in the ways to use them, and if even that has no order, none exists. An order found
-  that way proves nothing.
+  that way proves something only if it repeats none of them.
 - The exact search as long as the budget lasts, compiled where numba is installed.
 
 A step answers with a ``Decision`` or leaves the part to the next one. Verdicts do not depend on
@@ -28,6 +28,7 @@ import msgspec
 import numpy as np
 
 from splitbrain.checker.linearizability.kernel.columns import NEVER
+from splitbrain.checker.linearizability.kernel.demands import declared_steps, unsupplied
 from splitbrain.checker.linearizability.methods.guided import order_by_positions
 from splitbrain.checker.linearizability.methods.reachability import unreachable
 from splitbrain.checker.linearizability.methods.search import Search
@@ -38,6 +39,7 @@ from splitbrain.checker.linearizability.part.outcome import (
     GUIDED,
     PAIRS,
     REACHABLE,
+    REALIZED,
     REPEATED,
     SWEEP,
     ZONES,
@@ -264,7 +266,11 @@ def by_reachability(portfolio: Portfolio) -> Decision | None:
     source = portfolio.source
     if not source.model.bounded_states:
         return None
-    place = unreachable(source.columns, source.transitions, len(source.calls), portfolio.budget)
+    steps = declared_steps(source.model, source.calls, source.transitions)
+    place = None if steps is None else unsupplied(steps, source.columns)
+    if place is None:
+        calls = len(source.calls)
+        place = unreachable(source.columns, source.transitions, calls, portfolio.budget)
     if place is None:
         return None
     first = portfolio.first or Outcome(Verdict.UNKNOWN)
@@ -273,11 +279,19 @@ def by_reachability(portfolio: Portfolio) -> Decision | None:
 
 
 def by_repetition(portfolio: Portfolio) -> Decision | None:
-    """Refute if no order exists even with open operations repeated at will."""
+    """Refute if no order exists even with open operations repeated at will.
+
+    An order found that way is a proof if it repeats none.
+    """
     source = portfolio.source
     if not source.model.bounded_states or not _has_open_that_matter(source):
         return None
     _, outcome = portfolio.searched(repeated=True)
+    if outcome.decisions is not None:
+        from splitbrain.checker.linearizability.methods.realized import is_realized
+
+        realized = is_realized(source.repeated, outcome.decisions, source.model)
+        return Decision(REALIZED, outcome) if realized else None
     if outcome.verdict is not Verdict.INVALID:
         return None
     return Decision(REPEATED, outcome, repeated=True)

@@ -9,7 +9,7 @@ Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (p
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -43,6 +43,19 @@ class ElementKinds(NamedTuple):
     take: str
     #: The one that came first or last, or the least.
     order: Literal["first", "last", "least"]
+
+
+class Moves(NamedTuple):
+    """States of an object at one call."""
+
+    #: The only state that allows the call; ``ANY`` if several do.
+    needs: Hashable
+    #: The only state that it leads to from others; ``ANY`` if it leads to none.
+    leaves: Hashable
+
+
+#: No single state.
+ANY: Final = object()
 
 
 class Model:
@@ -131,6 +144,19 @@ class Model:
         if call.key is not None:
             words.append(f"(key {call.key})")
         return " ".join(words)
+
+    def alike(self, call: Call) -> Hashable:
+        """Return what is equal for calls that do the same in every state; here the call."""
+        return call
+
+    def moves(self, call: Call) -> Moves | None:
+        """Return what a call needs and leaves in any state; None where it takes all states to say.
+
+        A search that knows it from all calls leaves a state that is still needed only if another
+        call leads back in time. Where states are few it is found out without this.
+        """
+        del call
+        return None
 
     def folding(self, calls: Collection[Call]) -> Callable[[Any], Hashable] | None:
         """Return what gives one state for all those that none of these calls tells apart.

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, cast
 
-from splitbrain.checker.models.model import Call, KeyedModel, is_list_of, text_of
+from splitbrain.checker.models.model import ANY, Call, KeyedModel, Moves, is_list_of, text_of
 from splitbrain.history.edn_values import Name
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import is_same, shown, wrong_echo, wrong_shape
@@ -40,6 +40,22 @@ class CasRegister(KeyedModel):
         if succeeded(call):
             return state == expected, new
         return state != expected, state
+
+    def alike(self, call: Call) -> Hashable:
+        """Tell refused compare-and-sets by what they expected."""
+        is_refused = call.f == "cas" and call.known and not succeeded(call)
+        return ("refused", call.argument[0]) if is_refused else call
+
+    def moves(self, call: Call) -> Moves | None:
+        """Need the value that was read or expected, leave the one that is set."""
+        if call.f == "read":
+            return Moves(call.result if call.known else ANY, ANY)
+        if call.f == "write":
+            return Moves(ANY, call.argument)
+        expected, new = call.argument
+        if call.known and not succeeded(call):
+            return Moves(ANY, ANY)
+        return Moves(expected if call.known else ANY, ANY if expected == new else new)
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Require a cas' expected and new value, and answers that repeat them."""

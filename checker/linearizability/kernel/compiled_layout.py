@@ -12,8 +12,10 @@ import numpy as np
 from splitbrain.checker.linearizability.kernel.columns import NEVER, PartColumns
 from splitbrain.checker.linearizability.kernel.demands import (
     NO_DEMANDS,
+    STEPS_MAX,
     AllSteps,
     all_steps,
+    declared_steps,
     demands_of,
 )
 from splitbrain.checker.linearizability.kernel.kernel_layout import UNASKED, Integers, Layout
@@ -65,22 +67,32 @@ class CompiledModel:
         """
         following = self.transitions.step(state, call)
         # Other users of the steps may have numbered states: each needs a row.
-        while following >= len(self.table):
-            if 2 * self.table.size > TRANSITIONS_MAX:
-                raise DoesNotFit
-            self.table = longer(self.table, UNASKED)
+        self._make_room(following + 1)
         self.table[state, call] = following
 
     @cached_property
     def steps(self) -> AllSteps | None:
-        """Fill the table with all steps and return them, if states are bounded and few."""
-        steps = all_steps(self.transitions, len(self.calls)) if self.model.bounded_states else None
+        """Return all steps, if states are bounded and few or the model tells of each call.
+
+        Raises:
+            DoesNotFit: there are too many states.
+        """
+        steps = declared_steps(self.model, self.calls, self.transitions)
+        # All steps tell more: of a refusal, for instance, that one state alone gives it.
+        few = steps is None or steps.states * len(self.calls) <= STEPS_MAX
+        if few and self.model.bounded_states:
+            steps = all_steps(self.transitions, len(self.calls)) or steps
         if steps is not None:
-            states = len(steps.table)
-            while states > len(self.table):
-                self.table = longer(self.table, UNASKED)
-            self.table[:states, : len(self.calls)] = steps.table
+            self._make_room(steps.states)
+        if steps is not None and steps.table is not None:
+            self.table[: steps.states, : len(self.calls)] = steps.table
         return steps
+
+    def _make_room(self, states: int) -> None:
+        while states > len(self.table):
+            if 2 * self.table.size > TRANSITIONS_MAX:
+                raise DoesNotFit
+            self.table = longer(self.table, UNASKED)
 
 
 class LaidOut(NamedTuple):

@@ -1,24 +1,28 @@
 """Demands: operations that one state alone allows, and operations that lead to it, for rule 7.
 
-Where the calls of a part lead to few states, all steps are asked for once. A call that exactly one
+Where the calls of a part lead to few states, all steps are asked for once; where they lead to many,
+the model may say the same of each call (``Model.moves``). A call that exactly one
 state allows (a read of a value, an accepted cas, the release of a lock) is a *demand* for that
 state; a call that leads to exactly one state from others is a *producer* of it. A configuration
 that leaves a state while it is still demanded, with no producer to come in time, leads nowhere
 (rule 7; the first six are those of ``linearizability.methods.search``, which does without it).
 
-Must never guess: where there are too many steps there are no demands. Needs no numba.
+Must never guess: where neither is possible there are no demands. Needs no numba.
 """
 
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from splitbrain.checker.linearizability.kernel.columns import BEFORE_ALL, NEVER, PartColumns
 from splitbrain.checker.linearizability.kernel.kernel_layout import (
     MANY_PRODUCTS,
     NO_PRODUCT,
     Integers,
 )
 from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
+from splitbrain.checker.models.model import ANY, Call, Model
 
 #: Greatest number of steps asked for: some tenths of a second.
 STEPS_MAX: Final = 300_000
@@ -27,10 +31,13 @@ _NOT_ALONE: Final = -1
 
 
 class AllSteps(NamedTuple):
-    """Steps of each call in each state that the calls lead to."""
+    """Each call as a step between states."""
 
-    #: State after each state and call; ``ILLEGAL`` where the call may not happen.
+    #: State after each state and call; ``ILLEGAL`` where the call may not happen. None where the
+    #: model tells of each call without them.
     table: Any
+    #: Number of states.
+    states: int
     #: Only state that allows each call, or -1.
     allowed_by: Integers
     #: Only state that each call leads to from another one, ``NO_PRODUCT`` or ``MANY_PRODUCTS``.
@@ -68,12 +75,46 @@ def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
     least = np.where(moves, table, len(rows)).min(axis=0, initial=len(rows))
     product = np.where(greatest == least, greatest, MANY_PRODUCTS)
     product[greatest == NO_PRODUCT] = NO_PRODUCT
-    return AllSteps(table, allowed_by, product)
+    return AllSteps(table, len(rows), allowed_by, product)
+
+
+def declared_steps(
+    model: Model, calls: Sequence[Call], transitions: Transitions
+) -> AllSteps | None:
+    """Return what the model says of each call; None if it does not."""
+    moves = [model.moves(call) for call in calls]
+    if None in moves:
+        return None
+
+    def numbers(states: Iterable[Hashable], no_state: int) -> Integers:
+        found = [no_state if state is ANY else transitions.number_of(state) for state in states]
+        return np.array(found, dtype=np.int64)
+
+    allowed_by = numbers((move.needs for move in moves if move is not None), _NOT_ALONE)
+    product = numbers((move.leaves for move in moves if move is not None), NO_PRODUCT)
+    return AllSteps(None, len(transitions.states), allowed_by, product)
+
+
+def unsupplied(steps: AllSteps, columns: PartColumns) -> int | None:
+    """Return the place of the first operation to return that needs what nobody left by then."""
+    if (steps.product == MANY_PRODUCTS).any():
+        return None
+    earliest = np.full(steps.states, NEVER, dtype=np.int64)
+    # The initial one.
+    earliest[0] = BEFORE_ALL
+    left = steps.product[columns.calls]
+    leaves = left != NO_PRODUCT
+    np.minimum.at(earliest, left[leaves], columns.starts[leaves])
+    needed = steps.allowed_by[columns.calls]
+    lacking = (needed != _NOT_ALONE) & (columns.ends < earliest[needed]) & (columns.ends != NEVER)
+    if not lacking.any():
+        return None
+    return int(np.where(lacking, columns.ends, NEVER).argmin())
 
 
 def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
     """Return the demands and producers of a part, given times of invocation and calls by rank."""
-    states = len(steps.table)
+    states = steps.states
     demanded = steps.allowed_by[calls]
     ranks = np.flatnonzero(demanded != _NOT_ALONE)
     demand_at, order = _by_row(demanded[ranks], states)

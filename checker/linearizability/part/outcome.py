@@ -16,6 +16,7 @@ from splitbrain.checker.verdict import Verdict
 EXACT: Final = "depth-first search with memo"
 SWEEP: Final = "sweep of all configurations, rank by rank"
 REPEATED: Final = "depth-first search with memo, open operations repeatable"
+REALIZED: Final = "depth-first search with memo, open operations repeatable but not repeated"
 REACHABLE: Final = "reachable states, every call repeatable"
 ZONES: Final = "zones"
 ELEMENTS: Final = "order of elements"
@@ -27,6 +28,7 @@ PRECONDITIONS: Final = {
     EXACT: "none",
     SWEEP: "no operation without answer matters; at most 62 open at once",
     REPEATED: "no order even if open operations happen any number of times; finitely many states",
+    REALIZED: "an order that uses no open operation twice",
     REACHABLE: "an answer that no sequence of the calls invoked by then leads to",
     GUIDED: "the order of the positions that the system returned satisfies the model",
     ZONES: "one register, reads and writes only, every value written once",

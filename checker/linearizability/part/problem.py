@@ -16,7 +16,7 @@ Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and
 """
 
 import heapq
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from splitbrain.checker.findings import end_of
@@ -56,20 +56,33 @@ class Transitions:
     def step(self, state: int, call: int) -> int:
         """Ask the model for the state after the call, and note its number, or ILLEGAL."""
         legal, following = self._model.step(self.states[state], self._calls[call])
-        number = ILLEGAL
-        if legal:
-            if self._is_apart:
-                following = apart_from_truths(following, self._calls)
-            if self._folding is not None:
-                following = self._folding(following)
-            number = self._number_by_state.get(following, ILLEGAL)
-            if number == ILLEGAL:
-                number = len(self.states)
-                self._number_by_state[following] = number
-                self.states.append(following)
-                self.rows.append({})
-        self.rows[state][call] = number
+        number = self.rows[state][call] = self.number_of(following) if legal else ILLEGAL
         return number
+
+    def number_of(self, state: Hashable) -> int:
+        """Return the number of a state, a new one if it was not met yet."""
+        if self._is_apart:
+            state = apart_from_truths(state, self._calls)
+        if self._folding is not None:
+            state = self._folding(state)
+        number = self._number_by_state.setdefault(state, len(self.states))
+        if number == len(self.states):
+            self.states.append(state)
+            self.rows.append({})
+        return number
+
+
+def number_calls(calls: Iterable[Call], model: Model) -> tuple[list[int], list[Call]]:
+    """Return the number of each call, and the first of those that are alike, by number."""
+    numbers: dict[Hashable, int] = {}
+    first: list[Call] = []
+    numbered: list[int] = []
+    for call in calls:
+        number = numbers.setdefault(model.alike(call), len(first))
+        if number == len(first):
+            first.append(call)
+        numbered.append(number)
+    return numbered, first
 
 
 #: Greatest number of steps asked for: some milliseconds.
@@ -145,12 +158,11 @@ class Problem:
         unlimited: Container[int] = frozenset(),
     ) -> None:
         self.operations = operations
-        self._number_by_call: dict[Call, int] = {}
-        #: Number of each operation's call, by place.
-        self.call_by_place = [self._number(call_of(operation, model)) for operation in operations]
+        #: Number of each operation's call, by place, and the calls that are not alike by number.
+        self.call_by_place, self.calls = number_calls(
+            (call_of(operation, model) for operation in operations), model
+        )
         call_by_place = self.call_by_place
-        #: Distinct calls by number.
-        self.calls: list[Call] = list(self._number_by_call)
         self.transitions = Transitions(model, self.calls)
         #: Whether a call is pure, and whether it overwrites every state, by number.
         self.pure, self.overwrite = properties(model, self.calls, self.transitions)
@@ -196,9 +208,6 @@ class Problem:
         #: One bit on top of each group's count, for comparing packed counts.
         self.guard = grouped.guard
         self.open_dropped = grouped.dropped
-
-    def _number(self, call: Call) -> int:
-        return self._number_by_call.setdefault(call, len(self._number_by_call))
 
     def _sweep(self, rank_by_place: dict[int, int], predecessors: dict[int, int]) -> None:
         """Give out slots and list the candidates, passing over the returns in order."""

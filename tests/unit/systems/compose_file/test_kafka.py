@@ -12,6 +12,7 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import LeaderView
+from splitbrain.systems.compose_file.drivers import kafka
 from splitbrain.systems.compose_file.drivers.kafka import KafkaDriver
 from splitbrain.systems.compose_file.drivers.kafka_client import CERTAINLY_NOT
 from splitbrain.systems.compose_file.drivers.kafka_exchange import error_name
@@ -22,6 +23,12 @@ READ = Operation("read", "s0", None)
 ADD = Operation("add", "s0", 7)
 N1, N2, N3 = map(NodeName, ("n1", "n2", "n3"))
 TOPIC = {"splitbrain": 12}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among many other processes connecting alone may take seconds; no test here waits for that."""
+    monkeypatch.setattr(kafka, "_TIMEOUT_S", 60.0)
 
 
 def driver(found: Sequence[FakeBroker], **options: str) -> KafkaDriver:

@@ -169,13 +169,18 @@ def test_no_answer_in_time_is_unknown() -> None:
         ended = asyncio.Event()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n" + b'{"header":{}}')
             await ended.wait()
             writer.close()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             there = Address("127.0.0.1", server.sockets[0].getsockname()[1])
-            found = await EtcdClient({N1: there}, Manner()).invoke(WRITE, 0.1)
+            client = EtcdClient({N1: there}, Manner())
+            # Once it is connected, all of the time is the answer's.
+            assert (await client.invoke(READ, 60.0)).type == "ok"
+            found = await client.invoke(WRITE, 0.1)
             ended.set()
         return found
 

@@ -123,7 +123,12 @@ async def test_brokers_outlive_the_active_controller_and_hand_on_to_the_next(
     after = await nodes.leader()
     assert after in controllers - {leader}
     created = await ask(nodes, first, "create-topic", "after", 1)
-    assert (created.outcome, created.result) == ("ok", True)
+    is_sure = True
+    # A request that a leader took and lost with its office leaves open whether it was carried out.
+    while created.outcome == "unknown":
+        created, is_sure = await ask(nodes, first, "create-topic", "after", 1), False
+    assert created.outcome == "ok"
+    assert created.result or not is_sure
     for name in (first, second):
         await described(nodes, name, "before", 1)
         await described(nodes, name, "after", 1)
