@@ -137,7 +137,7 @@ def summarise(
     wrong = [
         name
         for name, verdict in verdicts.items()
-        if verdict not in ("unknown", expected.get(name, case.expected))
+        if verdict not in ("unknown", expected.get(name, case.expected or verdict))
     ]
     return {
         "cpu_s_median": round(statistics.median(seconds), 4),

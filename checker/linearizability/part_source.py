@@ -14,8 +14,13 @@ import numpy as np
 
 from splitbrain.checker.linearizability.column_calls import NumberedCalls
 from splitbrain.checker.linearizability.kernel.columns import (
+    FINDS_NOTHING,
     INITIAL,
     NEVER,
+    PUTS,
+    TAKES,
+    TELLS_NOTHING,
+    ElementColumns,
     PartColumns,
     RegisterColumns,
     columns_of,
@@ -99,6 +104,37 @@ def register_columns(operations: Sequence[PairedOperation], model: Model) -> Reg
     return RegisterColumns(starts, ends, numbered, is_write.astype(np.bool_), values)
 
 
+def element_columns(
+    columns: PartColumns, calls: Sequence[Call], model: Model
+) -> ElementColumns | None:
+    """Return the columns of a part that puts elements in and takes them out; None for any other."""
+    if model.element_kinds is None:
+        return None
+    put, take, _ = model.element_kinds
+    used, places = np.unique(columns.calls, return_inverse=True)
+    kinds = np.empty(len(used), dtype=np.int64)
+    numbers = np.zeros(len(used), dtype=np.int64)
+    elements: dict[Hashable, int] = {}
+    used_numbers: list[int] = used.tolist()
+    for place, number in enumerate(used_numbers):
+        call = calls[number]
+        if call.f not in (put, take):
+            return None
+        if call.f == put:
+            kinds[place], element = PUTS, call.argument
+        elif not call.known:
+            kinds[place] = TELLS_NOTHING
+            continue
+        elif call.result is None:
+            kinds[place] = FINDS_NOTHING
+            continue
+        else:
+            kinds[place], element = TAKES, call.result
+        numbers[place] = elements.setdefault(element, len(elements))
+    of_part = columns.starts, columns.ends, columns.processes
+    return ElementColumns(*of_part, kinds[places], numbers[places], list(elements))
+
+
 class ObjectSource:
     """Part given as operations."""
 
@@ -118,6 +154,11 @@ class ObjectSource:
     def register(self) -> RegisterColumns | None:
         """Reads and writes of one register; None for any other part."""
         return register_columns(self.operations, self.model)
+
+    @property
+    def elements(self) -> ElementColumns | None:
+        """Puts and takes of elements; None for any other part."""
+        return element_columns(self.columns, self.calls, self.model)
 
     @cached_property
     def problem(self) -> Problem:
@@ -203,6 +244,37 @@ class ColumnSource:
             _numbered_from_0(history.processes[places]),
             is_write,
             self._values(codes.astype(np.int64)),
+        )
+
+    @property
+    def elements(self) -> ElementColumns | None:
+        """Puts and takes of elements; None for any other part."""
+        history, places = self._history, self._places
+        if self.model.element_kinds is None or not history.flat:
+            return element_columns(self.columns, self.calls, self.model)
+        names = history.kind_names
+        put, take = (names.index(f) if f in names else -1 for f in self.model.element_kinds[:2])
+        functions = history.kinds[places]
+        is_put = functions == put
+        if not (is_put | (functions == take)).all():
+            return None
+        results = history.results[places]
+        codes = np.where(is_put, history.arguments[places], results)
+        is_open = history.outcomes[places] != OK
+        of_takes = np.select([is_open, results == NOTHING], [TELLS_NOTHING, FINDS_NOTHING], TAKES)
+        kinds = np.where(is_put, PUTS, of_takes)
+        named = (kinds == PUTS) | (kinds == TAKES)
+        used, numbers = np.unique(codes[named], return_inverse=True)
+        elements = np.zeros(len(codes), dtype=np.int64)
+        elements[named] = numbers
+        return ElementColumns(
+            history.starts[places],
+            self._ends,
+            history.processes[places],
+            kinds,
+            elements,
+            # Values that are equal have one code.
+            [freeze(history.values[code]) for code in used.tolist()],
         )
 
     @cached_property

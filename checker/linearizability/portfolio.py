@@ -210,7 +210,8 @@ def by_element_order(portfolio: Portfolio) -> Decision | None:
         return None
     from splitbrain.checker.linearizability.methods.element_order import judge_elements
 
-    verdict = judge_elements(source.columns, source.calls, kinds)
+    elements = source.elements
+    verdict = None if elements is None else judge_elements(elements, kinds.order)
     if verdict is None:
         return None
     outcome = Outcome(Verdict.VALID if verdict.valid else Verdict.INVALID)

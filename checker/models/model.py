@@ -9,7 +9,7 @@ Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (p
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -35,6 +35,9 @@ class Call(msgspec.Struct, frozen=True):
     key: str | None = None
 
 
+Order: TypeAlias = Literal["first", "last", "least"]
+
+
 class ElementKinds(NamedTuple):
     """Kinds of operations on an object that holds elements, and which of them it gives out."""
 
@@ -42,7 +45,7 @@ class ElementKinds(NamedTuple):
     #: Answers an element, or None where there is none.
     take: str
     #: The one that came first or last, or the least.
-    order: Literal["first", "last", "least"]
+    order: Order
 
 
 class Moves(NamedTuple):

@@ -1,7 +1,7 @@
 """Columns of one part, for the compiled search and the zones; independent of numba."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,25 @@ class RegisterColumns(NamedTuple):
     values: Integers
 
 
+#: Kinds in ``ElementColumns``.
+PUTS, TAKES, FINDS_NOTHING, TELLS_NOTHING = range(4)
+
+
+class ElementColumns(NamedTuple):
+    """Operations that put elements in and take them out, by invocation."""
+
+    starts: Integers
+    #: ``NEVER`` where there is no answer.
+    ends: Integers
+    #: Any numbers.
+    processes: Integers
+    kinds: Integers
+    #: Numbers of elements, from 0; arbitrary where an operation names none.
+    numbers: Integers
+    #: Elements by number.
+    names: Sequence[Any]
+
+
 def returned_at(operation: PairedOperation) -> int:
     """Return when an ``ok`` or ``info`` operation returned; ``NEVER`` without an answer."""
     return NEVER if operation.end is None or operation.type == "info" else operation.end
@@ -58,7 +77,7 @@ def columns_of(operations: Sequence[PairedOperation], calls: Sequence[int]) -> P
     return PartColumns(starts, ends, processes, numbers)
 
 
-def goes_on_at_once(columns: PartColumns | RegisterColumns) -> bool:
+def goes_on_at_once(columns: PartColumns | RegisterColumns | ElementColumns) -> bool:
     """Return whether a process invoked an operation at the very moment of its last return."""
     # Numbers of 16 bits are sorted five times as fast.
     few = int(columns.processes.max(initial=0)) <= _FEW_PROCESSES

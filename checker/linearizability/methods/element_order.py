@@ -28,23 +28,25 @@ leaving out one element after the other.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from splitbrain.checker.linearizability.kernel.columns import (
     BEFORE_ALL,
+    FINDS_NOTHING,
     NEVER,
-    PartColumns,
+    PUTS,
+    TAKES,
+    TELLS_NOTHING,
+    ElementColumns,
     goes_on_at_once,
 )
 from splitbrain.checker.linearizability.kernel.kernel_layout import Integers
-from splitbrain.checker.models.model import Call, ElementKinds
+from splitbrain.checker.models.model import Order
 
-#: Kinds of calls.
-_PUTS, _TAKES, _FINDS_NOTHING, _TELLS_NOTHING = range(4)
 _NONE: Final = -1
 
 
@@ -78,22 +80,18 @@ class _Elements(NamedTuple):
         return [place for place in (int(self.put[number]), int(self.taken[number])) if place >= 0]
 
 
-def judge_elements(
-    columns: PartColumns, calls: Sequence[Call], element_kinds: ElementKinds
-) -> ElementVerdict | None:
+def judge_elements(columns: ElementColumns, order: Order) -> ElementVerdict | None:
     """Return whether the operations have an order; None where the method does not tell.
 
     Args:
         columns: operations of one part.
-        calls: by the numbers in ``columns``.
-        element_kinds: its kinds of operations, and which element it gives out.
+        order: in which elements are given out.
     """
-    numbered = _numbered(columns, calls, element_kinds)
-    if numbered is None or goes_on_at_once(columns):
+    if goes_on_at_once(columns):
         return None
-    kinds, numbers, names = numbered
+    kinds, numbers, names = columns.kinds, columns.numbers, columns.names
     count = len(names)
-    puts, takes = np.flatnonzero(kinds == _PUTS), np.flatnonzero(kinds == _TAKES)
+    puts, takes = np.flatnonzero(kinds == PUTS), np.flatnonzero(kinds == TAKES)
     if (np.bincount(numbers[puts], minlength=count) > 1).any():
         return None
     put = np.full(count, _NONE, dtype=np.int64)
@@ -107,7 +105,7 @@ def judge_elements(
         found = (int(put[number]), int(taken[number]), int(twice[0]))
         return ElementVerdict(False, tuple(place for place in found if place >= 0))
     rank = np.zeros(count, dtype=np.int64)
-    if element_kinds.order == "least":
+    if order == "least":
         rank[sorted(range(count), key=names.__getitem__)] = np.arange(count)
     elements = _Elements(
         put,
@@ -120,45 +118,17 @@ def judge_elements(
     early = np.flatnonzero(elements.take_end < elements.put_start)
     if len(early):
         return ElementVerdict(False, tuple(elements.places(int(early[0]))))
-    nothing = np.flatnonzero(kinds == _FINDS_NOTHING)
-    if not (kinds == _TELLS_NOTHING).any():
-        places = _contradiction(columns, elements, nothing, element_kinds)
+    nothing = np.flatnonzero(kinds == FINDS_NOTHING)
+    if not (kinds == TELLS_NOTHING).any():
+        places = _contradiction(columns, elements, nothing, order)
         return ElementVerdict(not places, places)
     seen = elements.among(elements.taken != _NONE)
-    certain = _contradiction(columns, seen, nothing, element_kinds)
+    certain = _contradiction(columns, seen, nothing, order)
     if certain:
         return ElementVerdict(False, certain)
-    if _contradiction(columns, elements, nothing, element_kinds):
+    if _contradiction(columns, elements, nothing, order):
         return None
     return ElementVerdict(True)
-
-
-def _numbered(
-    columns: PartColumns, calls: Sequence[Call], element_kinds: ElementKinds
-) -> tuple[Integers, Integers, list[Any]] | None:
-    """Return kind and element of each operation, and the elements; None for other operations."""
-    put, take, _ = element_kinds
-    used, places = np.unique(columns.calls, return_inverse=True)
-    kinds = np.empty(len(used), dtype=np.int64)
-    numbers = np.full(len(used), _NONE, dtype=np.int64)
-    elements: dict[Hashable, int] = {}
-    used_numbers: list[int] = used.tolist()
-    for place, number in enumerate(used_numbers):
-        call = calls[number]
-        if call.f not in (put, take):
-            return None
-        if call.f == put:
-            kinds[place], element = _PUTS, call.argument
-        elif not call.known:
-            kinds[place] = _TELLS_NOTHING
-            continue
-        elif call.result is None:
-            kinds[place] = _FINDS_NOTHING
-            continue
-        else:
-            kinds[place], element = _TAKES, call.result
-        numbers[place] = elements.setdefault(element, len(elements))
-    return kinds[places], numbers[places], list(elements)
 
 
 def _at(times: Integers, places: Integers) -> Integers:
@@ -168,11 +138,11 @@ def _at(times: Integers, places: Integers) -> Integers:
 
 
 def _contradiction(
-    columns: PartColumns, elements: _Elements, nothing: Integers, element_kinds: ElementKinds
+    columns: ElementColumns, elements: _Elements, nothing: Integers, order: Order
 ) -> tuple[int, ...]:
     """Return the places of the first contradiction between elements; none where there is none."""
     there = elements.among(np.argsort(elements.put_end, kind="stable"))
-    return _ORDERS[element_kinds.order](there) or _nothing_found(columns, there, nothing)
+    return _ORDERS[order](there) or _nothing_found(columns, there, nothing)
 
 
 def _overtaking(elements: _Elements) -> tuple[int, ...]:
@@ -280,7 +250,7 @@ def _chain(elements: _Elements, members: Integers, begin: int, end: int) -> list
     return chain
 
 
-def _nothing_found(columns: PartColumns, there: _Elements, nothing: Integers) -> tuple[int, ...]:
+def _nothing_found(columns: ElementColumns, there: _Elements, nothing: Integers) -> tuple[int, ...]:
     """Find a dequeue that found nothing while something was there all the time."""
     if not len(there.put) or not len(nothing):
         return ()

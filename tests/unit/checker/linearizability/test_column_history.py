@@ -11,7 +11,9 @@ from bench.history_columns import columns_of
 from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.column_calls import NumberedCalls
 from splitbrain.checker.linearizability.column_history import judge_columns
-from splitbrain.checker.linearizability.part.parts import split
+from splitbrain.checker.linearizability.methods.element_order import judge_elements
+from splitbrain.checker.linearizability.part.parts import Part, split
+from splitbrain.checker.linearizability.part_source import ColumnSource, ObjectSource
 from splitbrain.checker.models.model import call_of
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
@@ -19,7 +21,12 @@ from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.columns import columns_of as operation_columns
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
-from tests.unit.checker.small_histories import history_of_unique_values, random_history
+from tests.unit.checker.small_histories import (
+    PUT_AND_TAKE,
+    history_of_unique_values,
+    random_history,
+    unique_elements,
+)
 
 
 @pytest.mark.parametrize("model", ["cas-register", "kv"])
@@ -85,3 +92,26 @@ def test_calls_of_very_many_values_are_told_apart_by_sorting() -> None:
     made = [call_of(operation, MODELS["cas-register"]) for operation in operations]
     assert [numbered.calls[number] for number in numbered.numbers.tolist()] == made
     assert np.array_equal(np.unique(numbered.numbers), np.arange(len(numbered.calls)))
+
+
+@pytest.mark.parametrize("model", PUT_AND_TAKE)
+def test_elements_are_told_from_columns_as_from_operations(model: str) -> None:
+    random = Random(f"elements {model}")
+    verdicts: set[bool] = set()
+    for _ in range(400):
+        operations = [o for o in unique_elements(random, 12, model=model) if o.type != "fail"]
+        source = ObjectSource(Part(None, tuple(operations)), MODELS[model])
+        columns = operation_columns(operations)
+        places = slice(0, len(operations))
+        numbered = NumberedCalls(columns, MODELS[model])
+        of_columns = ColumnSource(columns, places, numbered, MODELS[model])
+        kinds = MODELS[model].element_kinds
+        assert kinds is not None
+        assert source.elements is not None
+        assert of_columns.elements is not None
+        found = judge_elements(of_columns.elements, kinds.order)
+        expected = judge_elements(source.elements, kinds.order)
+        # Which contradiction is found first follows from the numbers of the elements.
+        assert (found and found.valid) == (expected and expected.valid), operations
+        verdicts |= set() if found is None else {found.valid}
+    assert verdicts == {False, True}
