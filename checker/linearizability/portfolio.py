@@ -4,10 +4,10 @@
 
 - Zones, where a register is only read and written: no search at all.
 - The order of elements, where a queue or a stack has each of them once: no search either.
-- Pairs of enqueues and dequeues, for any other FIFO queue.
 - The order of the positions that a system returned, where it returned any.
 - A search for a while: in Python, since importing numba costs more than most parts do, or compiled
   where there is enough to judge.
+- Pairs of enqueues and dequeues, for any other FIFO queue.
 - Reachability, where states are bounded: is there an answer that nothing can lead to?
 - Where operations are open: the search in which they may take effect any number of times. It
   cannot drown in the ways to use them, and if even that has no order, none exists. An order found
@@ -306,17 +306,17 @@ def by_search(portfolio: Portfolio) -> Decision:
 STEPS: Final[tuple[Step, ...]] = (
     by_zones,
     by_element_order,
-    by_fifo_pairs,
     by_positions,
     by_first_try,
+    by_fifo_pairs,
     by_reachability,
     by_repetition,
     by_search,
 )
 #: Steps that look at one configuration after the other.
-SEARCHES: Final = STEPS[4:]
+SEARCHES: Final = (by_first_try, *STEPS[5:])
 #: Steps that never take long.
-QUICK_STEPS: Final = STEPS[:5]
+QUICK_STEPS: Final = STEPS[:4]
 
 
 def _has_open_that_matter(source: PartSource) -> bool:

@@ -89,9 +89,29 @@ class _Queue(NamedTuple):
         return tuple(sorted(o.place for kind in self for o in kind))
 
 
-#: Used enqueues, used dequeues and placed answers of nothing as sets of bits, and the number of
-#: dequeues without answer that are used.
-_Configuration = tuple[int, int, int, int]
+class _Used(NamedTuple):
+    """Set of numbers of operations by invocation; it stays small, however many there are."""
+
+    #: All before this one are in it, and this one is not.
+    first: int = 0
+    #: A bit for each from ``first`` on.
+    later: int = 0
+
+    def __contains__(self, number: object) -> bool:
+        assert isinstance(number, int)
+        return number < self.first or bool(self.later >> (number - self.first) & 1)
+
+    def plus(self, number: int) -> "_Used":
+        """Return the set with one more."""
+        later = self.later | 1 << (number - self.first)
+        # The lowest bit that is not set.
+        whole = (~later & (later + 1)).bit_length() - 1
+        return _Used(self.first + whole, later >> whole)
+
+
+#: Used enqueues, used dequeues, placed answers of nothing, and the number of used dequeues without
+#: answer.
+_Configuration = tuple[_Used, _Used, _Used, int]
 
 
 class _Window(NamedTuple):
@@ -107,7 +127,7 @@ class _Search:
     def __init__(self, queue: _Queue, budget: Budget) -> None:
         self._puts, self._takes, self._nothing, self._opened = queue
         self._budget = budget
-        self._windows: tuple[dict[int, _Window], ...] = ({}, {}, {})
+        self._windows: tuple[dict[_Used, _Window], ...] = ({}, {}, {})
         #: By element: numbers of its puts by invocation, and of its takes by return.
         self._of_element: dict[int, tuple[list[int], list[int]]] = {}
         for kind, operations in enumerate((self._puts, self._takes)):
@@ -115,7 +135,7 @@ class _Search:
                 self._of_element.setdefault(operation.element, ([], []))[kind].append(number)
         for _, takes in self._of_element.values():
             takes.sort(key=lambda number: self._takes[number].end)
-        begin: _Configuration = (0, 0, 0, 0)
+        begin: _Configuration = (_Used(), _Used(), _Used(), 0)
         self._met: set[_Configuration] = {begin}
         #: Each with the latest invocation of the operations used; the next one is last.
         self._stack: list[tuple[_Configuration, int]] = [(begin, BEFORE_ALL)]
@@ -127,7 +147,7 @@ class _Search:
         Raises:
             _GaveUp: the budget ended.
         """
-        all_takes, all_nothing = (1 << len(self._takes)) - 1, (1 << len(self._nothing)) - 1
+        takes, nothing = len(self._takes), len(self._nothing)
         last = None if more is None else self.configurations + more
         while self._stack:
             if self.configurations == last:
@@ -136,7 +156,7 @@ class _Search:
             if self.configurations % POLL_INTERVAL == 0 and (reason := self._budget.exhausted()):
                 raise _GaveUp(reason)
             here, now = self._stack.pop()
-            if here[1] == all_takes and here[2] == all_nothing:
+            if here[1].first == takes and here[2].first == nothing:
                 return Verdict.VALID
             ways = [way for way in self._ways(here, now) if way[0] not in self._met]
             self._met.update(way[0] for way in ways)
@@ -145,16 +165,20 @@ class _Search:
 
     def lacking(self) -> list[int]:
         """Return the elements that came out more often than they were put in."""
-        return [element for element in self._of_element if not self._are_enough(element, 0, 0)]
+        return [
+            element
+            for element in self._of_element
+            if not self._are_enough(element, _Used(), _Used())
+        ]
 
-    def _are_enough(self, element: int, used_puts: int, used_takes: int) -> bool:
+    def _are_enough(self, element: int, used_puts: _Used, used_takes: _Used) -> bool:
         """Return whether each take of an element that is left has a put that may be before it."""
         puts, takes = self._of_element[element]
-        left = (self._puts[number].start for number in puts if not used_puts >> number & 1)
+        left = (self._puts[number].start for number in puts if number not in used_puts)
         return all(
             next(left, NEVER) <= self._takes[number].end
             for number in takes
-            if not used_takes >> number & 1
+            if number not in used_takes
         )
 
     def _ways(self, here: _Configuration, now: int) -> Iterator[tuple[_Configuration, int]]:
@@ -167,32 +191,31 @@ class _Search:
             moment = max(now, self._nothing[number].start)
             if moment <= min(limit, puts.limit):
                 # Whatever is left returns later, so no other way is better.
-                yield (used_puts, used_takes, placed | 1 << number, opened), moment
+                yield (used_puts, used_takes, placed.plus(number), opened), moment
                 return
-        first = [(1 << n, self._puts[n]) for n in _different(self._puts, puts.numbers, now)]
+        first = [(n, self._puts[n]) for n in _different(self._puts, puts.numbers, now)]
         for number in _different(self._takes, takes.numbers, now):
             take = self._takes[number]
-            for bit, put in first:
+            for put_number, put in first:
                 moment = max(now, put.start, take.start)
                 if put.element == take.element and moment <= limit:
-                    used = used_puts | bit, used_takes | 1 << number, placed, opened
-                    yield used, moment
+                    both = used_puts.plus(put_number), used_takes.plus(number)
+                    yield (*both, placed, opened), moment
         if opened < len(self._opened):
-            for bit, put in first:
+            for put_number, put in first:
                 moment = max(now, put.start, self._opened[opened].start)
-                used = used_puts | bit
+                used = used_puts.plus(put_number)
                 if moment <= limit and self._are_enough(put.element, used, used_takes):
                     yield (used, used_takes, placed, opened + 1), moment
 
-    def _window(self, kind: int, operations: list[_Operation], used: int) -> _Window:
+    def _window(self, kind: int, operations: list[_Operation], used: _Used) -> _Window:
         known = self._windows[kind].get(used)
         if known is None:
             numbers: list[int] = []
             limit = NEVER
-            # The lowest bit that is not set.
-            number = (~used & (used + 1)).bit_length() - 1
+            number = used.first
             while number < len(operations) and operations[number].start <= limit:
-                if not used >> number & 1:
+                if number not in used:
                     numbers.append(number)
                     limit = min(limit, operations[number].end)
                 number += 1

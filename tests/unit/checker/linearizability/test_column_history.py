@@ -111,7 +111,7 @@ def test_elements_are_told_from_columns_as_from_operations(model: str) -> None:
         assert of_columns.elements is not None
         found = judge_elements(of_columns.elements, kinds.order)
         expected = judge_elements(source.elements, kinds.order)
-        # Which contradiction is found first follows from the numbers of the elements.
+        # The contradiction that is found first depends on the numbers of the elements.
         assert (found and found.valid) == (expected and expected.valid), operations
         verdicts |= set() if found is None else {found.valid}
     assert verdicts == {False, True}
