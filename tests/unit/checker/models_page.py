@@ -62,8 +62,10 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
 | `get`, `contains` | null; the element | the text; true or false |
 | `txn` | a list of `["r", name, null]` and `["w", name, value]` | the same, reads filled in |
 | `add`, `add-and-get` of a counter | a number | nothing, or the same; the value after |
-| `enqueue` | the element, never null | false where a queue with a capacity is full |
-| `dequeue` | null | the element, null where the queue is empty |
+| `enqueue`, `push` | the element, never null | false where a queue with a capacity is full |
+| `dequeue`, `pop` | null | the element, null where there is none |
+| `insert` into a `priority-queue` | a whole number | the same, or nothing |
+| `delete-min` | null | the least element, null where there is none |
 | `drain` (`queue-totals`) | null | a list of all that it took until the queue was empty |
 | `acquire`, `release` | who asks, or null | false where refused; an `acquire` may tell its token |
 | `generate` | null | the id |
