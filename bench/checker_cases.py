@@ -290,7 +290,7 @@ def histories(case: Case, seeds: int) -> Iterator[tuple[str, str, list[PairedOpe
 
 
 def _sampled(number: int) -> tuple[str, str, list[PairedOperation]]:
-    """A shape drawn by the number; half of them with something wrong."""
+    """A shape drawn by the number; many of them with something wrong."""
     random = Random(f"sampled {number}")
 
     def between(least: int, most: int) -> int:

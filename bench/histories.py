@@ -114,7 +114,7 @@ def _perform(
         if happens:
             state.setdefault(key, []).append(new)
         return new, new
-    if f in ("dequeue", "pop", "delete-min"):
+    if f in _TAKES:
         place = {"dequeue": 0, "pop": -1}.get(f)
         if not happens or not value:
             return None, None

@@ -226,13 +226,10 @@ def by_fifo_pairs(portfolio: Portfolio) -> Decision | None:
         return None
     from splitbrain.checker.linearizability.methods.fifo_pairs import search_pairs
 
-    verdict = search_pairs(
-        source.columns,
-        source.calls,
-        kinds,
-        portfolio.budget,
-        explained=portfolio.explained,
-    )
+    elements = source.elements
+    if elements is None:
+        return None
+    verdict = search_pairs(elements, portfolio.budget, explained=portfolio.explained)
     if verdict is None:
         return None
     # The search knows no states.

@@ -21,19 +21,24 @@ of its last return, that order is not one of time; such histories are left to th
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import combinations
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from splitbrain.checker.linearizability.kernel.columns import (
     BEFORE_ALL,
+    FINDS_NOTHING,
     NEVER,
-    PartColumns,
+    PUTS,
+    TAKES,
+    TELLS_NOTHING,
+    ElementColumns,
     goes_on_at_once,
 )
 from splitbrain.checker.linearizability.part.outcome import Outcome
-from splitbrain.checker.models.model import Call, ElementKinds
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
 
@@ -249,25 +254,18 @@ class PairVerdict(NamedTuple):
 
 
 def search_pairs(
-    columns: PartColumns,
-    calls: Sequence[Call],
-    element_kinds: ElementKinds,
-    budget: Budget,
-    *,
-    explained: bool = True,
+    columns: ElementColumns, budget: Budget, *, explained: bool = True
 ) -> PairVerdict | None:
     """Search for an order of a FIFO queue; None where its processes go on at once.
 
     Args:
         columns: operations of one part.
-        calls: by the numbers in ``columns``.
-        element_kinds: its kinds of operations.
         budget: polled all the time.
         explained: whether to find out where an order ends.
     """
-    if goes_on_at_once(columns) or any(call.f not in element_kinds[:2] for call in calls):
+    if goes_on_at_once(columns):
         return None
-    queue = _queue(columns, calls, element_kinds.put)
+    queue = _queue(columns)
     found = _Found(budget)
     try:
         narrow = found.without_order(queue)
@@ -281,23 +279,19 @@ def search_pairs(
     return PairVerdict(outcome)
 
 
-def _queue(columns: PartColumns, calls: Sequence[Call], put: str) -> _Queue:
+def _queue(columns: ElementColumns) -> _Queue:
     queue = _Queue([], [], [], [])
-    numbers: dict[object, int] = {}
-    rows = zip(columns.starts.tolist(), columns.ends.tolist(), columns.calls.tolist(), strict=True)
-    row: tuple[int, int, int]
-    for place, row in enumerate(rows):
-        start, end, number = row
-        call = calls[number]
-        element = call.argument if call.f == put else call.result
-        known = 0 if element is None else numbers.setdefault(element, len(numbers) + 1)
-        operation = _Operation(start, end, known, place)
-        if call.f == put:
-            queue.puts.append(operation)
-        elif not call.known:
-            queue.opened.append(operation)
-        else:
-            (queue.takes if known else queue.nothing).append(operation)
+    by_kind = {
+        PUTS: queue.puts,
+        TAKES: queue.takes,
+        FINDS_NOTHING: queue.nothing,
+        TELLS_NOTHING: queue.opened,
+    }
+    fields = columns.starts, columns.ends, columns.numbers, columns.kinds
+    rows: list[list[int]] = np.stack(fields, axis=1).tolist()
+    for place, (start, end, number, kind) in enumerate(rows):
+        element = number + 1 if kind in (PUTS, TAKES) else 0
+        by_kind[kind].append(_Operation(start, end, element, place))
     return _Queue(*map(sorted, queue))
 
 

@@ -35,8 +35,8 @@ def searched(
     search: Any = fifo_pairs.search_pairs,
     budget: Budget | None = None,
 ) -> fifo_pairs.PairVerdict | None:
-    source = ObjectSource(Part(None, tuple(operations)), QUEUE)
-    return search(source.columns, source.calls, QUEUE.element_kinds, budget or Unlimited())
+    elements = ObjectSource(Part(None, tuple(operations)), QUEUE).elements
+    return search(elements, budget or Unlimited())
 
 
 def drawn(seed: str, count: int) -> Iterator[list[PairedOperation]]:
@@ -190,7 +190,7 @@ MUTANTS = {
         "here[1].first == takes and here[2].first == nothing",
         "here[1].first == takes",
     ),
-    "process order in ties forgotten": ("goes_on_at_once(columns) or", ""),
+    "process order in ties forgotten": ("if goes_on_at_once(columns):", "if False:"),
 }
 
 
