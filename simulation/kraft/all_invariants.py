@@ -10,6 +10,7 @@ from splitbrain.simulation.kraft import invariants_clients as clients
 from splitbrain.simulation.kraft import invariants_elections as elections
 from splitbrain.simulation.kraft import invariants_logs as logs
 from splitbrain.simulation.kraft import invariants_metadata as metadata
+from splitbrain.simulation.kraft import invariants_partitions as partitions
 from splitbrain.simulation.kraft import invariants_sessions as sessions
 from splitbrain.simulation.kraft import invariants_storage as storage
 from splitbrain.simulation.kraft.invariants import Invariant
@@ -53,4 +54,11 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     sessions.LiveBrokersStay,
     brokers.FencedShowNothing,
     brokers.CleanStopsAreToldOnce,
+    partitions.PartitionsAreWhole,
+    partitions.LeadersWereInSync,
+    partitions.IsrsFollowTheirLeader,
+    partitions.PartitionsAreLed,
+    sessions.SilentBrokersAreFenced,
+    sessions.CaughtUpBrokersServe,
+    sessions.FencedForAReason,
 )

@@ -24,7 +24,7 @@ from splitbrain.simulation.kraft.disk_past import DiskPast
 from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.layers import state_machine_of
 from splitbrain.simulation.kraft.ledger import Ledger
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.metadata.ledger import MetadataLedger
 from splitbrain.simulation.kraft.mirrored_log import Codec, Entry, MirroredLog
 from splitbrain.simulation.world.world import SimulatedWorld
 

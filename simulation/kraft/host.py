@@ -96,7 +96,7 @@ class Host:
         self._is_booting = False
         self._is_paused = False
         #: Whether the present life was asked to end.
-        self._is_asked = False
+        self.is_asked_to_end = False
         self._is_running = 0
         is_broker = layer is not None and all(key.node_id != each.node_id for each in voters)
         places = {voter.node_id: f"n{voter.node_id}" for voter in voters}
@@ -138,7 +138,7 @@ class Host:
             return
         self._life_number += 1
         self.ended = None
-        self._is_paused = self._is_asked = False
+        self._is_paused = self.is_asked_to_end = False
         self.disk.begin_job()
         try:
             self._life = self._recover(self._life_number)
@@ -189,7 +189,7 @@ class Host:
 
         def take() -> None:
             assert self._life is not None
-            self._is_asked = True
+            self.is_asked_to_end = True
             if self._is_booting:
                 self.end_life(lose_unsynced=False, draw=draw)
             else:
@@ -349,7 +349,7 @@ class Host:
 
     def _end_by_itself(self, exit_code: int, reason: str) -> None:
         """Note that the node has ended; its process winds up in a turn of its own."""
-        if exit_code != exit_codes.STOPPED or not self._is_asked:
+        if exit_code != exit_codes.STOPPED or not self.is_asked_to_end:
             self.ended = f"exit code {exit_code}: {reason}"
         number = self._life_number
         self.world.after(0, lambda: self._enter(number, lambda: self._wind_up(reason)))

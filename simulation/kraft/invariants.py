@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 from splitbrain.contracts.scenario import ViolationError
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.metadata.ledger import MetadataLedger
 
 
 class Arrival(NamedTuple):

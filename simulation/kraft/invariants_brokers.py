@@ -11,18 +11,18 @@ calls. Must never ask a controller, nor a broker.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from splitbrain.nodes.controller.brokers.producer_ids import BLOCK_LENGTH
-from splitbrain.nodes.metadata.image import MetadataImage
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families import brokers
 from splitbrain.nodes.wire.families.partitions import (
+    AlteredPartition,
     AlterPartitionRequest,
     AlterPartitionResponse,
     PartitionToAlter,
 )
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import Arrival, MetadataInvariant
+from splitbrain.simulation.kraft.metadata.state import Metadata
 
 #: Requests that only a registered broker may make, each with the epoch that it was given.
 _OF_BROKERS: Final = (
@@ -38,11 +38,11 @@ _ANY_EPOCH: Final = -1
 class Answers(MetadataInvariant):
     """Knows what was committed while a call was answered."""
 
-    def images(self, arrival: Arrival) -> Iterator[MetadataImage]:
+    def metadata(self, arrival: Arrival) -> Iterator[Metadata]:
         """Yield the committed metadata that whoever answered may have seen, oldest first."""
         end = len(self.ghost.committed)
         for end_offset in range(min(arrival.applied, end), end + 1):
-            yield self.ledger.image_at(end_offset)
+            yield self.ledger.at(end_offset)
 
 
 class StrangersAreRefused(Answers):
@@ -56,8 +56,8 @@ class StrangersAreRefused(Answers):
         if isinstance(message, AlterPartitionRequest) and not message.topics:
             return
         broker_id, epoch = message.broker_id, message.broker_epoch
-        for image in self.images(arrival):
-            broker = image.brokers.get(broker_id)
+        for metadata in self.metadata(arrival):
+            broker = metadata.brokers.get(broker_id)
             if broker is not None and broker.broker_epoch == epoch:
                 return
         raise self.violated(
@@ -77,12 +77,7 @@ class ProposalsAreOfThePresent(Answers):
         if not isinstance(message, AlterPartitionRequest):
             return
         assert isinstance(answer, AlterPartitionResponse)
-        accepted = {
-            (topic.topic_id, each.partition_index)
-            for topic in answer.topics
-            for each in topic.partitions
-            if each.error_code == ApiError.NONE
-        }
+        accepted = [(topic_id, each.partition_index) for topic_id, each in _altered(answer)]
         for topic in message.topics:
             for proposal in topic.partitions:
                 if (topic.topic_id, proposal.partition_index) in accepted:
@@ -93,11 +88,11 @@ class ProposalsAreOfThePresent(Answers):
     ) -> None:
         number = proposal.partition_index
         seen: list[int] = []
-        for image in self.images(arrival):
-            state = image.topics.partition(topic_id, number)
+        for metadata in self.metadata(arrival):
+            state = metadata.partitions.get((topic_id, number))
             if state is None:
                 continue
-            if state.partition_epoch == proposal.partition_epoch and _may_be(image, proposal):
+            if state.partition_epoch == proposal.partition_epoch and _may_be(metadata, proposal):
                 return
             seen.append(state.partition_epoch)
         if seen and proposal.partition_epoch not in seen:
@@ -123,26 +118,26 @@ class ProducerIdsAreToldOnce(MetadataInvariant):
 
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
-        #: First id of each block -> whose it is.
-        self._given: dict[int, int] = {}
+        #: First id of each block -> one past its last, and whose it is.
+        self._given: dict[int, tuple[int, int]] = {}
 
     def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if not isinstance(answer, brokers.AllocateProducerIdsResponse) or answer.error_code:
             return
         assert isinstance(message, brokers.AllocateProducerIdsRequest)
         first, end = answer.producer_id_start, answer.producer_id_start + answer.producer_id_len
-        for start in self._given:
-            if first < start + BLOCK_LENGTH and start < end:
+        for start, (stop, holder) in self._given.items():
+            if first < stop and start < end:
                 raise self.violated(
                     f"n{machine.host.node_id} gives broker {message.broker_id} the producer ids"
-                    f" from {first} on, which broker {self._given[start]} has",
+                    f" from {first} on, which broker {holder} has",
                     machine,
                 )
-        self._given[first] = message.broker_id
+        self._given[first] = end, message.broker_id
 
 
 class ToldIsCommitted(Answers):
-    """Answers to brokers are committed: its registration, its block of ids, the end of a fence.
+    """Answers to brokers are committed: a registration, a block of ids, the end of a fence, an ISR.
 
     The twin of what INV-12 says of clients' requests.
     """
@@ -152,28 +147,33 @@ class ToldIsCommitted(Answers):
     def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if getattr(answer, "error_code", ApiError.NONE) != ApiError.NONE:
             return
-        images = self.images(arrival)
+        seen = self.metadata(arrival)
         match answer:
             case brokers.BrokerRegistrationResponse():
                 broker_id = message.broker_id
                 is_so = any(
-                    (known := image.brokers.get(broker_id)) is not None
+                    (known := metadata.brokers.get(broker_id)) is not None
                     and known.broker_epoch == answer.broker_epoch
                     and known.incarnation_id == message.incarnation_id
-                    for image in images
+                    for metadata in seen
                 )
                 what = f"its registration with epoch {answer.broker_epoch}"
             case brokers.AllocateProducerIdsResponse():
                 end = answer.producer_id_start + answer.producer_id_len
-                is_so = any((image.next_producer_id or 0) >= end for image in images)
+                is_so = any(metadata.next_producer_id >= end for metadata in seen)
                 what = f"the producer ids up to {end}"
             case brokers.BrokerHeartbeatResponse(is_fenced=False):
                 broker_id = message.broker_id
                 is_so = any(
-                    (known := image.brokers.get(broker_id)) is not None and not known.fenced
-                    for image in images
+                    (known := metadata.brokers.get(broker_id)) is not None and not known.fenced
+                    for metadata in seen
                 )
                 what = "that it is not fenced"
+            case AlterPartitionResponse():
+                told = _altered(answer)
+                states = list(seen)
+                is_so = all(any(_has(metadata, each) for metadata in states) for each in told)
+                what = "an ISR that it proposed"
             case _:
                 return
         if not is_so:
@@ -196,7 +196,7 @@ class FencedShowNothing(MetadataInvariant):
         is_shown = answer.outcome == "ok" and answer.offset is not None
         if not is_shown or not self.ghost.is_view(machine, request):
             return
-        own = self.ledger.image_at(answer.offset or 0).brokers.get(int(machine.host.node_id))
+        own = self.ledger.at(answer.offset or 0).brokers.get(int(machine.host.node_id))
         if own is None or own.fenced:
             raise self.violated(
                 f"n{machine.host.node_id} shows {request.key} as of offset {answer.offset}, where"
@@ -222,7 +222,7 @@ class CleanStopsAreToldOnce(MetadataInvariant):
         known = self._incarnations.setdefault(message.broker_id, [])
         if not known or known[-1] != mine:
             known.append(mine)
-        last = self.ledger.image.brokers.get(message.broker_id)
+        last = self.ledger.metadata.brokers.get(message.broker_id)
         if message.previous_broker_epoch < 0 or last is None or len(known) == 1:
             return
         is_last_life_s = last.incarnation_id == known[-2]
@@ -235,12 +235,32 @@ class CleanStopsAreToldOnce(MetadataInvariant):
             )
 
 
-def _may_be(image: MetadataImage, proposal: PartitionToAlter) -> bool:
+def _may_be(metadata: Metadata, proposal: PartitionToAlter) -> bool:
     """Whether all that are proposed may be in sync."""
     for member in proposal.new_isr_with_epochs:
-        broker = image.brokers.get(member.broker_id)
+        broker = metadata.brokers.get(member.broker_id)
         if broker is None or broker.fenced or broker.in_controlled_shutdown:
             return False
         if member.broker_epoch not in (_ANY_EPOCH, broker.broker_epoch):
             return False
     return True
+
+
+def _altered(answer: AlterPartitionResponse) -> list[tuple[str, AlteredPartition]]:
+    """Return the partitions whose ISRs were accepted."""
+    return [
+        (topic.topic_id, each)
+        for topic in answer.topics
+        for each in topic.partitions
+        if each.error_code == ApiError.NONE
+    ]
+
+
+def _has(metadata: Metadata, told: tuple[str, AlteredPartition]) -> bool:
+    """Whether the partition is what the answer tells."""
+    topic_id, altered = told
+    known = metadata.partitions.get((topic_id, altered.partition_index))
+    return known is not None and (
+        (known.leader, known.leader_epoch, known.isr, known.partition_epoch)
+        == (altered.leader_id, altered.leader_epoch, altered.isr, altered.partition_epoch)
+    )

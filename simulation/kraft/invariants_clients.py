@@ -113,7 +113,7 @@ class AnswersFollowTheLog(Invariant):
 
 
 class EqualStates(Invariant):
-    """State machines that have applied the same records are equal."""
+    """State machines that have applied the same records are equal, and as these records say."""
 
     id = "INV-18"
     after_effects = (AdvanceHighWatermark,)
@@ -138,6 +138,14 @@ class EqualStates(Invariant):
     def _compare(self, machine: Machine) -> None:
         state = machine.host.node.parts.applier.machine
         mine = (state.digest(), str(machine.host.name))
+        if state.end_offset not in self._digests:
+            differs = self.ghost.ledger.difference(state, state.end_offset)
+            if differs is not None:
+                raise self.violated(
+                    f"{mine[1]} has applied everything below {state.end_offset} and has {differs},"
+                    " and the log says otherwise",
+                    machine,
+                )
         first = self._digests.setdefault(state.end_offset, mine)
         if first[0] != mine[0]:
             raise self.violated(

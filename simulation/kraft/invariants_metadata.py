@@ -5,12 +5,10 @@ In worlds of registers there is nothing to look at. Must never ask a controller,
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
-from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.metadata.records import (
     NO_LEADER,
     AbortTransactionRecord,
@@ -24,20 +22,21 @@ from splitbrain.nodes.quorum.effects import AdvanceHighWatermark, AppendRecords,
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import MetadataInvariant
+from splitbrain.simulation.kraft.metadata.state import Metadata
 
 #: ``fenced`` of a record that unfences.
 _UNFENCED = -1
 _CHANGES = ("create-topic", "delete-topic")
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """A committed batch: its records, and the metadata before and after it."""
 
     base_offset: int
     epoch: int
     records: Sequence[MetadataRecord]
-    before: MetadataImage
-    after: MetadataImage
+    before: Metadata
+    after: Metadata
 
 
 class CommittedBatches(MetadataInvariant):
@@ -61,18 +60,18 @@ class CommittedBatches(MetadataInvariant):
             if batch.records:
                 self.look(machine, batch)
 
-    def look(self, machine: Machine, batch: _Batch) -> None:
+    def look(self, machine: Machine, batch: Batch) -> None:
         """Note that a batch is committed, and all before it."""
 
-    def _batch(self, base_offset: int, end: int) -> _Batch:
+    def _batch(self, base_offset: int, end: int) -> Batch:
         ledger = self.ledger
         entries = self.ghost.committed[base_offset:end]
-        return _Batch(
+        return Batch(
             base_offset,
             entries[0].epoch,
             [ledger.decode(entry.payload) for entry in entries if entry.payload is not None],
-            ledger.image_at(base_offset),
-            ledger.image_at(end),
+            ledger.at(base_offset),
+            ledger.at(end),
         )
 
 
@@ -131,7 +130,7 @@ class TransactionsEndWithTheirLeader(MetadataInvariant):
             entry = committed[offset]
             if entry.payload is not None:
                 record = ledger.decode(entry.payload)
-                self._check(machine, offset, entry.epoch, record, ledger.image_at(offset))
+                self._check(machine, offset, entry.epoch, record, ledger.at(offset))
         self._looked_at = len(committed)
 
     def _check(
@@ -140,7 +139,7 @@ class TransactionsEndWithTheirLeader(MetadataInvariant):
         offset: int,
         epoch: int,
         record: MetadataRecord,
-        before: MetadataImage,
+        before: Metadata,
     ) -> None:
         name = type(record).__name__
         is_abort = isinstance(record, AbortTransactionRecord)
@@ -173,7 +172,7 @@ class BrokerEpochsAreNew(CommittedBatches):
         #: Broker epoch -> broker and incarnation.
         self._given: dict[int, tuple[int, str]] = {}
 
-    def look(self, machine: Machine, batch: _Batch) -> None:
+    def look(self, machine: Machine, batch: Batch) -> None:
         for record in batch.records:
             if not isinstance(record, RegisterBrokerRecord):
                 continue
@@ -205,16 +204,14 @@ class FencedHoldNothing(CommittedBatches):
 
     id = "INV-46"
 
-    def look(self, machine: Machine, batch: _Batch) -> None:
+    def look(self, machine: Machine, batch: Batch) -> None:
         before, after = batch.before, batch.after
-        if after.topics is before.topics and after.brokers is before.brokers:
+        if after.partitions is before.partitions and after.brokers is before.brokers:
             return
-        fenced = {broker_id for broker_id, broker in after.brokers.items() if broker.fenced}
-        for topic, number, state in _partitions(after):
-            name = f"partition {number} of {topic.name}"
-            gone = [
-                broker for broker in state.isr if broker not in after.brokers or broker in fenced
-            ]
+        serving = [broker_id for broker_id, broker in after.brokers.items() if not broker.fenced]
+        for state in after.partitions.values():
+            name = after.name_of(state)
+            gone = [broker for broker in state.isr if broker not in serving]
             if state.leader != NO_LEADER and (
                 state.leader in gone or state.leader not in state.isr
             ):
@@ -337,9 +334,3 @@ class ViewsNeverGoBack(MetadataInvariant):
                 machine,
             )
         self._shown[node_id] = offset
-
-
-def _partitions(image: MetadataImage) -> Iterator[tuple[TopicImage, int, PartitionState]]:
-    for topic in image.topics.by_id.values():
-        for number, state in enumerate(topic.partitions):
-            yield topic, number, state

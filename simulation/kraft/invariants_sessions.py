@@ -1,15 +1,23 @@
-"""Invariants of the sessions that a controller gives brokers, and of how brokers leave.
+"""Invariants of the sessions that a controller gives brokers, and of how brokers leave and return.
 
-Heartbeats are known to the controller's present leadership alone. Judged by the heartbeats that it
-has answered and by the records that it writes. Must never ask a controller, nor a broker.
+Heartbeats are known to the controller's present leadership alone, which begins with a new session
+for each broker that is not fenced. Judged by the heartbeats that reached it and those that it has
+answered, and by the records that it writes. Must never ask a controller, nor a broker.
+
+Source: KIP-631 (sessions, fencing), KIP-841 (controlled shutdown).
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from splitbrain.nodes.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
-from splitbrain.nodes.quorum.effects import AppendRecords
-from splitbrain.nodes.server.start.metadata_settings import controller_settings
+from splitbrain.nodes.metadata.records import (
+    BrokerRegistrationChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from splitbrain.nodes.quorum.effects import AdvanceHighWatermark, AppendRecords
+from splitbrain.nodes.quorum.events import RequestReceived
 from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
@@ -18,6 +26,16 @@ from splitbrain.simulation.kraft.invariants_brokers import Answers
 
 #: Of a session: clocks drift, and what was heard was heard before it was decided.
 _SURELY_LIVES: Final = 9, 10
+_SURELY_OVER: Final = 11, 10
+#: A controller that works fences a silent broker before it has been awake for such a part of a
+#: session; it counts as awake for a shorter part from each thing that it does.
+_AWAKE_PARTS: Final = 4
+_AWAKE_STEPS: Final = 20
+#: Names of the setting, Kafka's and ours, and its default, milliseconds.
+_SESSION: Final = "broker.session.timeout.ms", "broker_session_timeout_ms"
+_SESSION_MS: Final = 9_000
+#: ``fenced`` of a record that fences.
+_FENCED: Final = 1
 
 
 class _Leadership(NamedTuple):
@@ -37,15 +55,19 @@ class _Heard(NamedTuple):
 
 
 class OneLeadership(Answers):
-    """Knows which heartbeats a leadership has answered, and when they came."""
+    """Knows when a leadership became active, and which heartbeats it has answered."""
 
-    after_effects = (AppendRecords,)
+    after_effects = (AppendRecords, AdvanceHighWatermark)
 
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
-        settings = controller_settings(ghost.world.scenario.settings)
+        self.session_us = _session_us(ghost.world.scenario.settings)
         parts, of = _SURELY_LIVES
-        self._session_us = settings.broker_session_timeout * parts // of
+        #: A session lasts at least so long.
+        self.least_us = self.session_us * parts // of
+        #: When each became active, by the controller's clock, microseconds, and one past the last
+        #: offset that was committed then.
+        self.activated: dict[_Leadership, Arrival] = {}
         #: By broker id.
         self._heard: dict[_Leadership, dict[int, _Heard]] = {}
 
@@ -56,8 +78,11 @@ class OneLeadership(Answers):
             heard = self._heard.setdefault(leadership, {})
             heard[message.broker_id] = _Heard(message.broker_epoch, arrival.time_us)
 
-    def after(self, machine: Machine, effect: AppendRecords) -> None:
+    def after(self, machine: Machine, effect: Any) -> None:
         leadership = self.leadership(machine)
+        if isinstance(effect, AdvanceHighWatermark):
+            self._note_activation(machine, leadership)
+            return
         last_offset = int(effect.base_offset) + len(effect.payloads) - 1
         for payload in effect.payloads:
             self.appended(machine, leadership, self.ledger.decode(payload), last_offset)
@@ -73,8 +98,16 @@ class OneLeadership(Answers):
         return (
             heard is not None
             and heard.broker_epoch == epoch
-            and now - heard.time_us <= self._session_us
+            and now - heard.time_us <= self.least_us
         )
+
+    def _note_activation(self, machine: Machine, leadership: _Leadership) -> None:
+        """A leader is active once a record of its own epoch is committed, and all before it."""
+        if leadership in self.activated or machine.host.node.replica.role != "leader":
+            return
+        committed = self.ghost.committed
+        if committed and committed[-1].epoch == leadership.epoch:
+            self.activated[leadership] = Arrival(machine.host.clock.now(), len(committed))
 
     def heartbeat(
         self,
@@ -130,13 +163,13 @@ class LeaversAreMissed(OneLeadership):
         lives = self.lives(leadership, broker_id, epoch, machine.host.clock.now())
         if not answer.should_shut_down or awaited is None or not lives:
             return
-        images = list(self.images(arrival))
-        leaving = images[0].brokers.get(broker_id)
+        seen = list(self.metadata(arrival))
+        leaving = seen[0].brokers.get(broker_id)
         if leaving is None or leaving.fenced or not leaving.in_controlled_shutdown:
             return
-        for other_id, other in images[0].brokers.items():
+        for other_id, other in seen[0].brokers.items():
             serves = not other.fenced and not other.in_controlled_shutdown
-            stays = all(image.brokers.get(other_id) is other for image in images)
+            stays = all(metadata.brokers.get(other_id) is other for metadata in seen)
             said = self._said.get((leadership.node_id, leadership.incarnation, other_id), -1)
             if other_id != broker_id and serves and stays and said < awaited:
                 raise self.violated(
@@ -156,7 +189,7 @@ class LiveBrokersStay(OneLeadership):
     ) -> None:
         if not isinstance(record, RegisterBrokerRecord):
             return
-        known = self.ledger.image.brokers.get(record.broker_id)
+        known = self.ledger.metadata.brokers.get(record.broker_id)
         if known is None or known.incarnation_id == record.incarnation_id:
             return
         now = machine.host.clock.now()
@@ -166,3 +199,183 @@ class LiveBrokersStay(OneLeadership):
                 f" of the one with epoch {known.broker_epoch} lasts",
                 machine,
             )
+
+
+class SilentBrokersAreFenced(OneLeadership):
+    """A broker that is silent for longer than a session is fenced if one controller stays active.
+
+    Whoever becomes active gives each broker that is not fenced a new session.
+    """
+
+    id = "INV-62"
+    events = (RequestReceived,)
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        parts, of = _SURELY_OVER
+        self._longest_us = self.session_us * parts // of
+        self._step_us = self.session_us // _AWAKE_STEPS
+        self._looked_at: dict[_Leadership, int] = {}
+        #: When each incarnation's last sign of life came, by the controller's clock.
+        self._signs: dict[tuple[_Leadership, int, int], int] = {}
+        #: Those that the leadership has fenced, or that are gone.
+        self._fenced: dict[tuple[_Leadership, int, int], None] = {}
+        #: How long the controller was awake since a session was over, microseconds.
+        self._awake_us: dict[tuple[_Leadership, int, int], int] = {}
+
+    def called(self, machine: Machine, message: Any) -> None:
+        if isinstance(message, BrokerHeartbeatRequest):
+            key = self.leadership(machine), message.broker_id, message.broker_epoch
+            self._signs[key] = machine.host.clock.now()
+
+    def appended(
+        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
+    ) -> None:
+        match record:
+            case BrokerRegistrationChangeRecord(fenced=fenced) if fenced:
+                key = leadership, record.broker_id, record.broker_epoch
+                if fenced == _FENCED:
+                    self._fenced[key] = None
+                else:
+                    self._fenced.pop(key, None)
+            case UnregisterBrokerRecord():
+                self._fenced[leadership, record.broker_id, record.broker_epoch] = None
+            case _:
+                pass
+
+    def took(self, machine: Machine, event: Any) -> None:
+        host = machine.host
+        leadership = self.leadership(machine)
+        active_since = self.activated.get(leadership)
+        if active_since is None or host.node.replica.role != "leader" or host.is_asked_to_end:
+            return
+        now = host.clock.now()
+        step_us = now - self._looked_at.get(leadership, active_since.time_us)
+        if step_us < self._step_us:
+            return
+        self._looked_at[leadership] = now
+        for broker_id, broker in self.ledger.metadata.brokers.items():
+            key = leadership, broker_id, broker.broker_epoch
+            last_us = max(active_since.time_us, self._signs.get(key, 0))
+            if broker.fenced or key in self._fenced or now - last_us <= self._longest_us:
+                self._awake_us.pop(key, None)
+                continue
+            # A frozen controller is told of the time that it slept before it can act on it.
+            awake_us = self._awake_us.get(key, 0) + min(step_us, self._step_us)
+            self._awake_us[key] = awake_us
+            if awake_us > self.session_us // _AWAKE_PARTS:
+                raise self.violated(
+                    f"n{host.node_id} has been active for {(now - active_since.time_us) // 1000}"
+                    f" ms, has heard nothing of broker {broker_id} for"
+                    f" {(now - last_us) // 1000} ms, and has not fenced it; a session is"
+                    f" {self.session_us // 1000} ms",
+                    machine,
+                )
+
+
+class CaughtUpBrokersServe(OneLeadership):
+    """A fenced broker that has applied its registration and wants to serve is unfenced at once.
+
+    Where its registration stands a leader knows of those that it wrote itself; of others it may
+    ask for all that was committed when it became active.
+    """
+
+    id = "INV-63"
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        self._looked_at = 0
+        #: By broker and broker epoch: offset of the last registration.
+        self._registered: dict[tuple[int, int], int] = {}
+
+    def heartbeat(
+        self,
+        machine: Machine,
+        leadership: _Leadership,
+        message: BrokerHeartbeatRequest,
+        answer: BrokerHeartbeatResponse,
+        arrival: Arrival,
+    ) -> None:
+        self._note_registrations()
+        asks = not message.want_fence and not message.want_shut_down
+        active_since = self.activated.get(leadership)
+        stands_at = self._registered.get((message.broker_id, message.broker_epoch))
+        if not asks or not answer.is_fenced or answer.should_shut_down:
+            return
+        if active_since is None or stands_at is None:
+            return
+        needed = max(stands_at, active_since.applied - 1)
+        if message.current_metadata_offset >= needed:
+            raise self.violated(
+                f"n{machine.host.node_id} leaves broker {message.broker_id} fenced, which wants to"
+                f" serve and has applied what is at {message.current_metadata_offset}; its"
+                f" registration is at {stands_at}",
+                machine,
+            )
+
+    def _note_registrations(self) -> None:
+        committed = self.ghost.committed
+        for offset in range(self._looked_at, len(committed)):
+            payload = committed[offset].payload
+            record = None if payload is None else self.ledger.decode(payload)
+            if isinstance(record, RegisterBrokerRecord):
+                self._registered[record.broker_id, record.broker_epoch] = offset
+        self._looked_at = len(committed)
+
+
+class FencedForAReason(OneLeadership):
+    """No broker is fenced whose session lasts, but at its own wish or on its way out."""
+
+    id = "INV-64"
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: Heartbeats by which an incarnation asked a controller's life to be fenced, or to go.
+        self._wishes: dict[tuple[int, int, int, int], int] = {}
+        #: Brokers that a leadership lets go.
+        self._leaving: dict[tuple[_Leadership, int], None] = {}
+
+    def called(self, machine: Machine, message: Any) -> None:
+        self._count_wish(machine, message, 1)
+
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+        super().answered(machine, message, answer, arrival)
+        self._count_wish(machine, message, -1)
+
+    def appended(
+        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
+    ) -> None:
+        if not isinstance(record, BrokerRegistrationChangeRecord):
+            return
+        broker_id, epoch = record.broker_id, record.broker_epoch
+        if record.in_controlled_shutdown:
+            self._leaving[leadership, broker_id] = None
+        known = self.ledger.metadata.brokers.get(broker_id)
+        if record.fenced != _FENCED or known is None or known.broker_epoch != epoch:
+            return
+        host = machine.host
+        is_asked = self._wishes.get((int(host.node_id), host.incarnation, broker_id, epoch), 0) > 0
+        if is_asked or known.in_controlled_shutdown or (leadership, broker_id) in self._leaving:
+            return
+        now, active_since = host.clock.now(), self.activated.get(leadership)
+        is_new = active_since is not None and now - active_since.time_us <= self.least_us
+        if self.lives(leadership, broker_id, epoch, now) or (is_new and not known.fenced):
+            raise self.violated(
+                f"n{host.node_id} fences broker {broker_id}, which has not asked for it and whose"
+                " session lasts",
+                machine,
+            )
+
+    def _count_wish(self, machine: Machine, message: Any, by: int) -> None:
+        if isinstance(message, BrokerHeartbeatRequest) and (
+            message.want_fence or message.want_shut_down
+        ):
+            host = machine.host
+            key = int(host.node_id), host.incarnation, message.broker_id, message.broker_epoch
+            self._wishes[key] = self._wishes.get(key, 0) + by
+
+
+def _session_us(settings: Mapping[str, str]) -> int:
+    """Return the length of a session, microseconds."""
+    given = [int(settings[name]) for name in _SESSION if name in settings]
+    return 1_000 * (given[0] if given else _SESSION_MS)

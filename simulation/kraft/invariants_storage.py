@@ -207,4 +207,4 @@ class SnapshotsTellTheLog(Invariant):
             )
         differs = ghost.ledger.difference(state, end)
         if differs is not None:
-            raise self.violated(f"{name}, which tells of {differs} what the log does not", machine)
+            raise self.violated(f"{name}, which has {differs}, and the log says otherwise", machine)

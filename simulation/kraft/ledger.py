@@ -125,12 +125,12 @@ class Ledger:
                 return None
 
     def difference(self, state: StateMachine, end_offset: int) -> str | None:
-        """Return a key of which a state tells another thing than all below ``end_offset`` does."""
+        """Return the difference of a state from the records below ``end_offset``, in words."""
         assert isinstance(state, RegisterMachine)
         for key in self.known_keys():
             state_now = encoded(state.read(key)), encoded(state.read_set(key))
             if state_now != (self.read(key, end_offset), self.read_set(key, end_offset)):
-                return key
+                return f"another value of {key}"
         return None
 
     def read(self, key: str, end_offset: int) -> bytes:

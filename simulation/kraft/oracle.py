@@ -24,7 +24,7 @@ from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.invariants import Arrival, Invariant, MetadataInvariant
 from splitbrain.simulation.kraft.invariants_clients import READS
 from splitbrain.simulation.kraft.invariants_elections import cast_vote
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.metadata.ledger import MetadataLedger
 from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.world.world import SimulatedWorld
 

@@ -5,8 +5,11 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.nodes.metadata.image import MetadataImage
-from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.records import (
+    MetadataRecord,
+    PartitionRecord,
+    RegisterControllerRecord,
+)
 from splitbrain.nodes.metadata.serde import encode_record
 from splitbrain.nodes.quorum.effects import AdvanceHighWatermark
 from splitbrain.nodes.quorum.identifiers import CorrelationId, Offset
@@ -15,7 +18,8 @@ from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest
 from splitbrain.simulation.kraft.cluster import KraftCluster
 from splitbrain.simulation.kraft.ghost import Machine
 from splitbrain.simulation.kraft.messages import PeerCall
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.metadata.ledger import MetadataLedger
+from splitbrain.simulation.kraft.metadata.state import Metadata
 from splitbrain.simulation.kraft.mirrored_log import Entry
 from splitbrain.simulation.kraft.system import KraftSimulation
 from splitbrain.simulation.world.world import SimulatedWorld
@@ -28,13 +32,15 @@ SETTINGS = {
 }
 
 
-def beat(epoch: int, broker_id: int = 7, offset: int = 0) -> BrokerHeartbeatRequest:
+def beat(
+    epoch: int, broker_id: int = 7, offset: int = 0, *, want_fence: bool = False
+) -> BrokerHeartbeatRequest:
     """A broker that wants to serve."""
     return BrokerHeartbeatRequest(
         broker_id=broker_id,
         broker_epoch=epoch,
         current_metadata_offset=offset,
-        want_fence=False,
+        want_fence=want_fence,
         want_shut_down=False,
     )
 
@@ -71,18 +77,33 @@ class Controllers:
         self._asked = 0
         for node in self.cluster.nodes:
             self.cluster.start(node)
-        self.until(lambda: len(self.image.controllers) == 3)
+        self.until(lambda: len(self.registered) == 3)
         self.until(lambda: self.unfenced == set(range(4, 4 + brokers)))
 
     @property
-    def image(self) -> MetadataImage:
-        """Return the committed image."""
-        return self.ledger.image
+    def metadata(self) -> Metadata:
+        """Return what is committed."""
+        return self.ledger.metadata
+
+    @property
+    def registered(self) -> dict[int, RegisterControllerRecord]:
+        """Return the controllers that are registered, by id."""
+        told = self.metadata.others.values()
+        return {
+            each.controller_id: each for each in told if isinstance(each, RegisterControllerRecord)
+        }
+
+    def partitions(self, name: str) -> list[PartitionRecord]:
+        """Return the partitions of a topic that is there."""
+        topic = self.metadata.named(name)
+        assert topic is not None
+        told = self.metadata.partitions.values()
+        return [each for each in told if each.topic_id == topic.topic_id]
 
     @property
     def unfenced(self) -> set[int]:
         """Brokers that may lead."""
-        return {number for number, broker in self.image.brokers.items() if not broker.fenced}
+        return {number for number, broker in self.metadata.brokers.items() if not broker.fenced}
 
     def ask(self, node: str, kind: str, topic: str, value: Any = None) -> ClientAnswer:
         """Return the answer to a client of ours."""

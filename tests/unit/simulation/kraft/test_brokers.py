@@ -16,9 +16,7 @@ def test_a_topic_is_created_at_the_active_controller_and_shown_by_brokers(
     assert (created.outcome, created.result) == ("ok", True)
     assert controllers.ask(leader, "create-topic", "t", 2).result is False
     assert controllers.ask(leader, "describe-topic", "t").result == 2
-    state = controllers.image.topics.named("t")
-    assert state is not None
-    assert all(len(partition.isr) == 3 for partition in state.partitions)
+    assert [len(partition.isr) for partition in controllers.partitions("t")] == [3, 3]
     controllers.until(lambda: controllers.ask("n5", "describe-topic", "t").result == 2)
     assert controllers.ask(leader, "delete-topic", "t").result is True
     controllers.until(lambda: controllers.ask("n5", "describe-topic", "t").result is None)
@@ -35,21 +33,14 @@ def test_a_broker_hands_on_what_changes_topics() -> None:
 def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:
     controllers = Controllers(brokers=2)
     controllers.ask("n4", "create-topic", "t", 4)
-    epoch = controllers.image.brokers[4].broker_epoch
+    epoch = controllers.metadata.brokers[4].broker_epoch
     controllers.cluster.kill(NodeName("n4"), 0)
     controllers.until(lambda: controllers.unfenced == {5})
-    topic = controllers.image.topics.named("t")
-    assert topic is not None
-    assert {partition.leader for partition in topic.partitions} == {5}
+    assert {partition.leader for partition in controllers.partitions("t")} == {5}
     controllers.cluster.start(NodeName("n4"))
     controllers.until(lambda: controllers.unfenced == {4, 5})
-    assert controllers.image.brokers[4].broker_epoch > epoch
-
-    def isrs_are_whole() -> bool:
-        now = controllers.image.topics.named("t")
-        return now is not None and all(len(each.isr) == 2 for each in now.partitions)
-
-    controllers.until(isrs_are_whole)
+    assert controllers.metadata.brokers[4].broker_epoch > epoch
+    controllers.until(lambda: all(len(each.isr) == 2 for each in controllers.partitions("t")))
 
 
 def test_a_new_life_shows_nothing_before_the_controllers_know_it() -> None:
@@ -70,9 +61,7 @@ def test_a_broker_that_is_asked_to_end_hands_over_and_comes_back() -> None:
     controllers.cluster.terminate(NodeName("n4"), 0)
     controllers.until(lambda: not controllers.cluster.is_up(NodeName("n4")))
     assert controllers.cluster.ended(NodeName("n4")) is None
-    topic = controllers.image.topics.named("t")
-    assert topic is not None
-    assert {partition.leader for partition in topic.partitions} == {5}
+    assert {partition.leader for partition in controllers.partitions("t")} == {5}
     controllers.cluster.start(NodeName("n4"))
     controllers.until(lambda: controllers.unfenced == {4, 5})
 

@@ -134,6 +134,4 @@ def test_a_broker_that_comes_back_is_proposed_for_the_isr_and_taken_in_however_l
 
 
 def in_sync(controllers: Controllers) -> tuple[int, ...]:
-    topic = controllers.image.topics.named("t")
-    assert topic is not None
-    return topic.partitions[0].isr
+    return controllers.partitions("t")[0].isr

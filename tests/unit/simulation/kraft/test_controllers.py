@@ -28,7 +28,7 @@ def test_controllers_register_with_whoever_leads_and_again_in_each_life(
     *, through_codec: bool
 ) -> None:
     controllers = Controllers(through_codec=through_codec)
-    before = controllers.image.controllers
+    before = controllers.registered
     assert sorted(before) == [1, 2, 3]
     leader = controllers.cluster.leader().leader
     assert leader is not None
@@ -37,12 +37,10 @@ def test_controllers_register_with_whoever_leads_and_again_in_each_life(
     controllers.cluster.power_off([others[0]], 0)
     controllers.cluster.start(others[0])
     controllers.until(
-        lambda: (
-            controllers.image.controllers[number].incarnation_id != before[number].incarnation_id
-        )
+        lambda: controllers.registered[number].incarnation_id != before[number].incarnation_id
     )
     rest = {1, 2, 3} - {number}
-    assert all(controllers.image.controllers[other] == before[other] for other in rest)
+    assert all(controllers.registered[other] == before[other] for other in rest)
 
 
 def test_messages_and_frames_make_the_same_world() -> None:
@@ -55,14 +53,14 @@ def test_a_new_leader_goes_on_with_what_is_committed() -> None:
     controllers = Controllers()
     leader = controllers.cluster.leader().leader
     assert leader is not None
-    known = controllers.image
+    known = controllers.metadata
     controllers.cluster.power_off([leader], 0)
     controllers.until(lambda: controllers.cluster.leader().leader not in (None, leader))
     end = len(controllers.ghost.committed)
     controllers.until(lambda: len(controllers.ghost.committed) > end + 3)
     controllers.cluster.start(leader)
     controllers.until(lambda: controllers.cluster.unlike(controllers.cluster.nodes) is None)
-    assert controllers.image.features == known.features
+    assert controllers.metadata.metadata_version == known.metadata_version
     assert controllers.ledger.problem is None
 
 

@@ -46,6 +46,8 @@ from tests.transcripts import message_defaults
 from tests.unit.simulation.kraft.small_quorum import Quorum
 from tests.unit.simulation.kraft.test_invariants_brokers import CASES as BROKER_CASES
 from tests.unit.simulation.kraft.test_invariants_metadata import CASES as METADATA_CASES
+from tests.unit.simulation.kraft.test_invariants_partitions import CASES as PARTITION_CASES
+from tests.unit.simulation.kraft.test_invariants_sessions import CASES as SESSION_CASES
 
 X, Y = b"x", b"y"
 
@@ -438,7 +440,8 @@ def test_a_muted_invariant_does_not_watch(
 def test_every_invariant_has_an_id_of_its_own_a_sentence_and_a_case() -> None:
     ids = [invariant.id for invariant in INVARIANTS]
     assert len(ids) == len(set(ids))
-    assert set(ids) == {case[0] for case in (*CASES, *METADATA_CASES, *BROKER_CASES)}
+    of_metadata = (*METADATA_CASES, *BROKER_CASES, *PARTITION_CASES, *SESSION_CASES)
+    assert set(ids) == {case[0] for case in (*CASES, *of_metadata)}
     for invariant in INVARIANTS:
         assert issubclass(invariant, Invariant)
         assert invariant.__doc__

@@ -51,14 +51,23 @@ IDS = frozenset(invariant.id for invariant in INVARIANTS)
 MINE = frozenset(f"INV-{number}" for number in range(50, 58))
 
 
-def told(controllers: Controllers, message: msgspec.Struct, answer: msgspec.Struct) -> None:
-    """Let the oracle see a call of the leader answered that nobody asked."""
+def told(
+    controllers: Controllers,
+    message: msgspec.Struct,
+    answer: msgspec.Struct,
+    applied: int | None = None,
+) -> None:
+    """Let the oracle see a call of the leader answered that nobody asked.
+
+    ``applied``: the leader had applied what is below it when it was asked; None: all.
+    """
     oracle, host = controllers.cluster.oracle, controllers.leader.host
     header = RequestHeader(ApiKey.BROKER_HEARTBEAT, 1, 7, None)
     call = ReceivedCall(header, message)
     assert isinstance(oracle.called(host, call), Arrival)
     # The node itself has applied nothing of what the oracle alone has seen.
-    asked = Arrival(host.clock.now(), len(controllers.ghost.committed))
+    end = len(controllers.ghost.committed) if applied is None else applied
+    asked = Arrival(host.clock.now(), end)
     oracle.answered(host, call, answer, asked)
 
 
@@ -182,6 +191,12 @@ def producer_ids_told_before_they_are_written(controllers: Controllers) -> None:
     told(controllers, *ids(0, broker_id=7, epoch=epoch))
 
 
+def isr_told_that_is_not_committed(controllers: Controllers) -> None:
+    first, second = two_brokers(controllers)
+    controllers.commit(TopicRecord("t", TOPIC), partition(7))
+    told(controllers, *proposal(0, (7, first), (8, second), epoch=first))
+
+
 def end_of_a_fence_told_too_early(controllers: Controllers) -> None:
     epoch = len(controllers.ghost.committed)
     controllers.commit(registration(7, epoch))
@@ -230,6 +245,7 @@ CASES: list[tuple[str, Callable[[Controllers], None]]] = [
     ("INV-52", producer_ids_given_to_two),
     ("INV-53", registration_told_that_nobody_has),
     ("INV-53", producer_ids_told_before_they_are_written),
+    ("INV-53", isr_told_that_is_not_committed),
     ("INV-53", end_of_a_fence_told_too_early),
     ("INV-54", broker_let_go_before_another_one_knows),
     ("INV-55", second_process_of_a_broker_that_lives),
@@ -268,7 +284,9 @@ def test_what_controllers_may_tell_brokers_alarms_nobody() -> None:
     ))  # fmt: skip
     told(controllers, beat(first), beaten())
     controllers.commit(TopicRecord("t", TOPIC), partition(7))
-    told(controllers, *proposal(0, (7, first), (8, second), epoch=first))
+    controllers.commit(PartitionChangeRecord(partition_id=0, topic_id=TOPIC, isr=(7, 8)))
+    message, answer = proposal(0, (7, first), (8, second), epoch=first)
+    told(controllers, message, answer, applied=len(controllers.ghost.committed) - 1)
     for start, broker_id, epoch in ((0, 7, first), (1_000, 8, second)):
         written = ProducerIdsRecord(
             broker_id=broker_id, broker_epoch=epoch, next_producer_id=start + 1_000

@@ -23,6 +23,7 @@ from splitbrain.nodes.quorum.effects import AppendRecords
 from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from tests.unit.nodes.controller.clusters import directory_of
 from tests.unit.nodes.controller.clusters import partition as partition_of
 from tests.unit.simulation.kraft.small_controllers import Controllers
 
@@ -39,7 +40,7 @@ def registration(broker_id: int, broker_epoch: int, life: int = 1) -> RegisterBr
         end_points=(),
         features=(),
         rack=None,
-        log_dirs=(f"{broker_id:032d}",),
+        log_dirs=(directory_of(broker_id),),
     )
 
 
@@ -233,5 +234,5 @@ def test_what_brokers_may_do_alarms_nobody() -> None:
     controllers.commit(RemoveTopicRecord(TOPIC))
     controllers.reply(request("delete-topic", "t", "c0.3-1"), result=False)
     assert controllers.ledger.problem is None
-    assert not controllers.image.topics.by_id
-    assert controllers.image.brokers[8].fenced
+    assert not controllers.metadata.topics
+    assert controllers.metadata.brokers[8].fenced

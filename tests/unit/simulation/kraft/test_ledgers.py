@@ -17,7 +17,7 @@ from splitbrain.nodes.registers.machine import RegisterMachine
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.batches import Record, RecordBatch
 from splitbrain.simulation.kraft.ledger import Ledger, encoded
-from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.metadata.ledger import MetadataLedger
 from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32
@@ -105,8 +105,8 @@ def test_equal_states_do_not_differ_and_others_do() -> None:
     ledger = ledger_of_story()
     for end in range(10):
         assert ledger.difference(machine_after(end), end) is None
-    assert ledger.difference(machine_after(3), 4) == "a Partition"
-    assert ledger.difference(machine_after(9), 8) == "a Topic"
+    assert ledger.difference(machine_after(3), 4) == "no partition 1 of first"
+    assert ledger.difference(machine_after(9), 8) == "no topic first"
 
 
 def test_records_that_make_no_metadata_are_a_problem_and_no_more() -> None:

@@ -1,15 +1,11 @@
-"""Metadata at every committed offset: a second, independent replay of the image.
+"""Metadata at every committed offset, as the oracle's own model tells it.
 
-Fed record by record, so an image of the ledger may stand in the midst of a batch: nobody is shown
-that one. Shares the records' format and the image's rules with the nodes; a rule that both have
-wrong is the referee's to find, and that of the invariants which look at one image alone. Must never
+Fed record by record, so it may stand in the midst of a batch: nobody is shown that. Must never
 apply what is not committed.
 """
 
-from typing import Final
-
 from splitbrain.nodes.metadata.content import image_records
-from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.errors import RecordError
 from splitbrain.nodes.metadata.machine import MetadataMachine
 from splitbrain.nodes.metadata.records import (
     MetadataRecord,
@@ -18,25 +14,21 @@ from splitbrain.nodes.metadata.records import (
     TopicRecord,
 )
 from splitbrain.nodes.metadata.serde import decode_record
-from splitbrain.nodes.quorum.errors import UnreadableRecordError
-from splitbrain.nodes.quorum.identifiers import Epoch, Offset
 from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from splitbrain.nodes.wire.batches import Record, RecordBatch
 from splitbrain.simulation.kraft.ledger import Versions, encoded
-
-#: Nobody is told of the epoch of a single record: an image is compared by what it says.
-_NO_EPOCH: Final = Epoch(0)
+from splitbrain.simulation.kraft.metadata.model import ImpossibleRecordError, MetadataModel
+from splitbrain.simulation.kraft.metadata.state import Metadata, differing, key_of
 
 
 class MetadataLedger:
     """Fed with every committed record in order."""
 
     def __init__(self) -> None:
-        self._machine = MetadataMachine()
+        self._model = MetadataModel()
         self._decoded: dict[bytes, MetadataRecord] = {}
         #: As of each offset: after all below it.
-        self._images = [MetadataImage()]
+        self._states = [Metadata()]
         #: By name: how many partitions a topic has, None for no topic.
         self._topics: dict[str, Versions] = {}
         #: By id, those that are gone among them.
@@ -50,13 +42,13 @@ class MetadataLedger:
         self.operation_at: dict[int, str] = {}
 
     @property
-    def image(self) -> MetadataImage:
+    def metadata(self) -> Metadata:
         """After all that is committed."""
-        return self._images[-1]
+        return self._states[-1]
 
-    def image_at(self, end_offset: int) -> MetadataImage:
+    def at(self, end_offset: int) -> Metadata:
         """After all below ``end_offset``."""
-        return self._images[min(end_offset, len(self._images) - 1)]
+        return self._states[min(end_offset, len(self._states) - 1)]
 
     def decode(self, payload: bytes) -> MetadataRecord:
         """Return the record of a payload, decoded once for all who look; raises RecordError."""
@@ -74,17 +66,15 @@ class MetadataLedger:
         """Take a committed record; raft's own are left out."""
         if self.problem is not None:
             return
-        last = self._images[-1]
-        self._images += [last] * (offset + 1 - len(self._images))
-        record = Record(Offset(offset), 0, None, payload)
-        batch = RecordBatch(Offset(offset), _NO_EPOCH, 0, 0, (record,))
+        self._states += [self._states[-1]] * (offset + 1 - len(self._states))
         try:
-            self._machine.apply_batch(batch, _nobody)
-        except UnreadableRecordError as error:
-            self.problem = str(error)
+            record = self.decode(payload)
+            self._model.take(record)
+        except (RecordError, ImpossibleRecordError) as error:
+            self.problem = f"at {offset} {error}"
             return
-        self._images.append(self._machine.image)
-        self._note(self.decode(payload))
+        self._states.append(self._model.metadata)
+        self._note(record)
         self._settle(offset)
 
     def known_keys(self) -> list[str]:
@@ -103,7 +93,7 @@ class MetadataLedger:
         if isinstance(record, TopicRecord):
             return request.kind == "create-topic" and record.name == request.key
         if isinstance(record, RemoveTopicRecord):
-            known = self.image_at(offset).topics.by_id.get(record.topic_id)
+            known = self.at(offset).topics.get(record.topic_id)
             return (
                 request.kind == "delete-topic" and known is not None and known.name == request.key
             )
@@ -125,8 +115,9 @@ class MetadataLedger:
 
     def partition_count(self, name: str, end_offset: int) -> int | None:
         """Of a topic after all below ``end_offset``; None: there is none of that name."""
-        topic = self.image_at(end_offset).topics.named(name)
-        return None if topic is None else len(topic.partitions)
+        metadata = self.at(end_offset)
+        topic = metadata.named(name)
+        return None if topic is None else metadata.partition_count(topic.topic_id)
 
     def was(self, name: str, first: int, *, present: bool) -> bool:
         """Whether there was, or was not, a topic of this name at ``first`` or at any time since."""
@@ -138,12 +129,19 @@ class MetadataLedger:
     def difference(self, state: StateMachine, end_offset: int) -> str | None:
         """Return the difference of a state from the records below ``end_offset``, in words."""
         assert isinstance(state, MetadataMachine)
-        theirs = {repr(record): record for record in image_records(state.image)}
-        ours = {repr(record): record for record in image_records(self.image_at(end_offset))}
-        for text in [*ours, *theirs]:
-            if (text in ours) != (text in theirs):
-                record = ours.get(text) or theirs[text]
-                return f"a {type(record).__name__.removesuffix('Record')}"
+        if self.problem is not None:
+            return None
+        metadata = self.at(end_offset)
+        ours = metadata.told()
+        theirs = {key_of(record): record for record in image_records(state.image)}
+        for key in [*ours, *theirs]:
+            mine, other = ours.get(key), theirs.get(key)
+            if mine == other:
+                continue
+            if mine is None or other is None:
+                name = metadata.name_of(mine or other)
+                return f"no {name}" if other is None else f"{name}, which is not there"
+            return f"{metadata.name_of(mine)} with {differing(other, mine)}"
         return None
 
     def _note(self, record: MetadataRecord) -> None:
@@ -161,7 +159,7 @@ class MetadataLedger:
 
     def _settle(self, offset: int) -> None:
         """Note what the topics are now that records spoke of; within a transaction they wait."""
-        if self._machine.transaction_opened_at is not None:
+        if self._model.is_open:
             return
         for name in self._touched:
             versions = self._topics.setdefault(name, Versions())
@@ -169,7 +167,3 @@ class MetadataLedger:
             if value != (versions.values[-1] if versions.values else encoded(None)):
                 versions.add(offset, value)
         self._touched.clear()
-
-
-def _nobody(_offset: int, _epoch: int, _result: None) -> None:
-    """Nobody is told."""
