@@ -53,6 +53,8 @@ class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
     #: Paths for pytest; none: run seeds.
     tests: tuple[str, ...] = ()
+    #: Of the worlds.
+    state_machine: str = "registers"
     first_seed: int = 0
     end_seed: int = 0
     #: Processor time.
@@ -148,7 +150,8 @@ def perform(order: StageOrder, trees: Trees) -> StageResult:
             return StageResult(killed_by=f"import: {_last_line(error)}", cpu_s=_cpu_s())
         if order.tests:
             return StageResult(killed_by=_tests(order.tests), cpu_s=_cpu_s())
-        killed_by, traces = _seeds(range(order.first_seed, order.end_seed))
+        seeds = range(order.first_seed, order.end_seed)
+        killed_by, traces = _seeds(seeds, order.state_machine)
         return StageResult(killed_by=killed_by, cpu_s=_cpu_s(), traces=traces)
 
 
@@ -182,12 +185,14 @@ def _tests(paths: Sequence[str]) -> str | None:
     return first.name or f"pytest, exit {int(code)}"
 
 
-def _seeds(seeds: range) -> tuple[str | None, str]:
+def _seeds(seeds: range, state_machine: str) -> tuple[str | None, str]:
     from splitbrain.contracts.names import DEFAULT_SYSTEM
     from splitbrain.harness.campaign.sweep.options import SimOptions
     from splitbrain.harness.campaign.sweep.trial import try_seed
 
-    trial = SimOptions(system=DEFAULT_SYSTEM)
+    # A world of registers is one that nobody asked to be anything else.
+    named = None if state_machine == "registers" else state_machine
+    trial = SimOptions(system=DEFAULT_SYSTEM, state_machine=named)
     traces = hashlib.blake2b(digest_size=8)
     for seed in seeds:
         result = try_seed(trial, seed, "first")

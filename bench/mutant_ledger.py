@@ -8,14 +8,19 @@ only for the range that is asked for, unless one of them killed: more seeds may 
 Must never count a mutant as killed because it could not be run.
 """
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from bench.mutant_child import StageResult
 from bench.mutant_sites import Mutant
+
+#: Of the normal distribution, for an interval of 95 %.
+_NORMAL_95: Final = 1.96
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +43,17 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     def percent(self) -> float:
         """Of those that were run; 0 of none."""
         return round(100 * self.killed / self.mutants, 1) if self.mutants else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the share of all mutants lies with 95 % confidence, in percent (Wilson 1927)."""
+        if not self.mutants:
+            return 0.0, 100.0
+        count, share, z = self.mutants, self.killed / self.mutants, _NORMAL_95
+        middle = share + z * z / (2 * count)
+        half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+        whole = 1 + z * z / count
+        return round(100 * (middle - half) / whole, 1), round(100 * (middle + half) / whole, 1)
 
 
 class Ledger:

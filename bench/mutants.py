@@ -1,16 +1,19 @@
-"""Small random mistakes in the quorum and its storage, and how many of them anything notices.
+"""Small random mistakes in the nodes, and how many of them anything notices.
 
-``python -m bench.mutants [--count 60] [--seed 1] [--seeds 0:30] [--files PATH ...] [--jobs 1]
-[--time-limit 30m] [--ledger FILE] [--every-stage] [--again ID,...|survivors]``.
+``python -m bench.mutants [--room quorum|above] [--count 60] [--seed 1] [--seeds 0:30]
+[--files PATH ...] [--jobs 1] [--time-limit 30m] [--ledger FILE] [--every-stage]
+[--again ID,...|survivors]``.
 
-Draws mutants (``bench.mutant_sites``) at random from ``nodes/quorum`` and ``nodes/storage`` and
-shows each one to the stages in turn, until one notices:
+Draws mutants (``bench.mutant_sites``) at random from a room (``bench.mutant_rooms``: consensus and
+storage, or what stands above the log) and shows each one to the stages in turn, until one notices:
 
 - ``transcripts``: the golden traces of the quorum, for its own mutants;
 - ``unit``: the unit tests of the mutant's room, which take seconds;
 - ``seeds``: worlds of the simulation, drawn and judged as ``splitbrain sim`` does. An invariant, a
   checker or a defect kills; another trace does not, for it may be as good;
 - ``rest``: properties, and the units above; only what all others let pass comes here.
+
+The room ``above`` is judged by seeds alone, those of the state machine that the mutant is part of.
 
 ``--every-stage`` goes on after a kill, which gives the score of each stage alone. First the code as
 it is goes through all stages; if one of them objects, nothing would be worth saying: exit code 1.
@@ -40,13 +43,11 @@ import msgspec
 
 from bench.mutant_child import CANNOT_RUN, StageOrder, StageResult
 from bench.mutant_ledger import Entry, Ledger
+from bench.mutant_rooms import ROOMS, ROOT, files_of, room_of, state_machine_of
 from bench.mutant_sites import Mutant, mutants_of
 from bench.trace_hashes import seeds_of
 
-ROOT: Final = Path(__file__).resolve().parents[1]
 EXPLANATIONS: Final = ROOT / "docs" / "mutants.md"
-_FOLDERS: Final = ("nodes/quorum", "nodes/storage")
-_LEFT_OUT: Final = re.compile(r"(disk|__init__)\.py")
 _SEEDS: Final = "seeds"
 _REST: Final = "rest"
 #: Stages in their order; seeds and the rest are for both rooms.
@@ -114,75 +115,75 @@ class Campaign:
         self._ledger = ledger
         self._run = run
         self._files = tuple(options.files)
-        #: Processor time of each stage in the control run.
-        self._cpu_s: dict[str, float] = {}
-        #: Digest of all traces of the control run.
-        self._traces = ""
+        #: Processor time of each stage in the control run, by its extent.
+        self._cpu_s: dict[tuple[str, str], float] = {}
+        #: Digest of all traces of the control run, by its seeds.
+        self._traces: dict[str, str] = {}
 
     def control(self) -> str | None:
         """Show the code as it is to all stages; what they object, None in order."""
+        machines = list(dict.fromkeys(map(state_machine_of, self._files)))
         for stage in self._options.stages:
-            result = self._run(self._order(None, stage, _CONTROL_CPU_S_MAX))
-            if result.killed_by is not None:
-                return f"{stage}: {result.killed_by}"
-            self._cpu_s[stage] = result.cpu_s
-            self._traces = result.traces or self._traces
-            print(f"control: {stage} passes in {result.cpu_s:.1f} s", flush=True)
+            for machine in machines if stage == _SEEDS else machines[:1]:
+                extent = self._extent(stage, machine)
+                result = self._run(self._order(None, stage, machine, _CONTROL_CPU_S_MAX))
+                if result.killed_by is not None:
+                    return f"{stage}: {result.killed_by}"
+                self._cpu_s[stage, extent] = result.cpu_s
+                self._traces[extent] = result.traces
+                print(f"control: {stage} {extent} passes in {result.cpu_s:.1f} s", flush=True)
         return None
 
     def judge(self, mutant: Mutant) -> list[Entry]:
         """Return the stages that were run for the mutant; none if all is known."""
         fresh: list[Entry] = []
         is_killed = False
+        machine = state_machine_of(mutant.file)
         for stage in self._options.stages:
             if stage != _SEEDS and not tests_of(stage, mutant):
                 continue
-            extent = self._extent(stage)
+            extent = self._extent(stage, machine)
             result = self._ledger.result(mutant.id, stage, extent)
             if result is None:
                 if is_killed and (not self._options.every_stage or stage == _REST):
                     continue
-                cpu_s_max = round(_CPU_FACTOR * self._cpu_s[stage]) + _CPU_S_ADDED
-                result = self._run(self._order(mutant, stage, cpu_s_max))
+                cpu_s_max = round(_CPU_FACTOR * self._cpu_s[stage, extent]) + _CPU_S_ADDED
+                result = self._run(self._order(mutant, stage, machine, cpu_s_max))
                 fresh.append(Entry(mutant=mutant, stage=stage, extent=extent, result=result))
             is_killed = is_killed or result.killed_by is not None
         return fresh
 
     def has_other_traces(self, mutant: Mutant) -> bool | None:
         """Whether the simulation does anything else with it; None: not known."""
-        result = self._ledger.result(mutant.id, _SEEDS, self._extent(_SEEDS))
-        if result is None or not result.traces or not self._traces:
+        extent = self._extent(_SEEDS, state_machine_of(mutant.file))
+        result = self._ledger.result(mutant.id, _SEEDS, extent)
+        if result is None or not result.traces or not self._traces.get(extent):
             return None
-        return result.traces != self._traces
+        return result.traces != self._traces[extent]
 
-    def _extent(self, stage: str) -> str:
+    def _extent(self, stage: str, machine: str) -> str:
+        if stage != _SEEDS:
+            return ""
         seeds: range = self._options.seeds
-        return f"{seeds.start}:{seeds.stop}" if stage == _SEEDS else ""
+        return f"{'' if machine == 'registers' else f'{machine} '}{seeds.start}:{seeds.stop}"
 
-    def _order(self, mutant: Mutant | None, stage: str, cpu_s_max: int) -> StageOrder:
+    def _order(self, mutant: Mutant | None, stage: str, machine: str, cpu_s_max: int) -> StageOrder:
         seeds: range = self._options.seeds
         return StageOrder(
             mutant=mutant,
             files=self._files,
             tests=tests_of(stage, mutant),
+            state_machine=machine,
             first_seed=seeds.start,
             end_seed=seeds.stop,
             cpu_s_max=cpu_s_max,
         )
 
 
-def mutable_files() -> list[str]:
-    """All files that may be mutated, relative to the project."""
-    return [
-        f"{folder}/{path.name}"
-        for folder in _FOLDERS
-        for path in sorted((ROOT / folder).glob("*.py"))
-        if not _LEFT_OUT.fullmatch(path.name)
-    ]
-
-
 def tests_of(stage: str, mutant: Mutant | None) -> tuple[str, ...]:
     """Return pytest's arguments in a stage; all of the stage's for the control run."""
+    if mutant is not None and room_of(mutant.file) == "above":
+        return ()
     if stage == _REST:
         return _REST_TESTS
     rooms = _TESTS if mutant is None else [mutant.file.rpartition("/")[0]]
@@ -226,17 +227,22 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=60, help="mutants to draw")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--seeds", type=seeds_of, default=range(30), help="worlds, as in 0:30")
-    parser.add_argument("--files", nargs="+", default=mutable_files(), help="to be mutated")
-    parser.add_argument("--stages", type=_stages, default=STAGES, help="comma-separated")
+    parser.add_argument("--room", choices=ROOMS, default="quorum", help="to be mutated")
+    parser.add_argument("--files", nargs="+", help="of any room, in place of all of one")
+    parser.add_argument("--stages", type=_stages, help="comma-separated")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--time-limit", type=_seconds, default=None, help="as in 30m")
     parser.add_argument("--ledger", type=Path, default=None, help="keeps results; is continued")
     parser.add_argument("--every-stage", action="store_true", help="go on after a kill")
     parser.add_argument("--again", default="", help="run these again: names, or survivors")
     options = parser.parse_args(arguments)
-    unknown = [file for file in options.files if file not in mutable_files()]
+    known = [file for room in ROOMS for file in files_of(room)]
+    options.files = options.files or files_of(options.room)
+    unknown = [file for file in options.files if file not in known]
     if unknown:
         parser.error(f"{unknown[0]} is none of the files that may be mutated")
+    is_above = all(room_of(file) == "above" for file in options.files)
+    options.stages = options.stages or ((_SEEDS,) if is_above else STAGES)
     return options
 
 
@@ -327,7 +333,11 @@ def _summarise(ledger: Ledger, campaign: Campaign, options: argparse.Namespace) 
     for file in files:
         score = ledger.score(file)
         print(f"{file:40} {score.mutants:8} {score.killed:8} {score.percent:7.1f}%")
-    print(f"{'all':40} {whole.mutants:8} {whole.killed:8} {whole.percent:7.1f}%")
+    low, high = whole.interval
+    print(
+        f"{'all':40} {whole.mutants:8} {whole.killed:8} {whole.percent:7.1f}%,"
+        f" 95 % interval {low} to {high}"
+    )
     first = ledger.first_kills(STAGES)
     print(f"\n{'stage':14} {'shown':>8} {'killed':>8} {'score':>8} {'first to':>9}")
     for stage in STAGES:
@@ -344,6 +354,7 @@ def _summarise(ledger: Ledger, campaign: Campaign, options: argparse.Namespace) 
         "mutants": whole.mutants,
         "killed": whole.killed,
         "score_percent": whole.percent,
+        "interval_percent": whole.interval,
         "explained": survived - len(open_ends),
         "unexplained": [mutant.id for mutant in open_ends],
         "seeds": f"{options.seeds.start}:{options.seeds.stop}",

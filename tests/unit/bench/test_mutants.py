@@ -6,9 +6,10 @@ import pytest
 
 from bench import mutants
 from bench.mutant_child import StageOrder, StageResult
-from bench.mutant_ledger import Entry, Ledger
+from bench.mutant_ledger import Entry, Ledger, Score
+from bench.mutant_rooms import ROOMS, files_of, state_machine_of
 from bench.mutant_sites import Mutant
-from bench.mutants import RunStage, drawn, explained, main, mutable_files, options_of, run_stage
+from bench.mutants import RunStage, drawn, explained, main, options_of, run_stage
 
 VOTERS = "nodes/quorum/voters.py"
 RULE = "nodes/quorum/epoch_limit.py"
@@ -184,9 +185,41 @@ def test_a_draw_is_the_same_for_the_same_seed_only() -> None:
 
 
 def test_quorum_and_storage_are_mutated_but_for_the_disk() -> None:
-    files = mutable_files()
+    files = files_of("quorum")
     assert {"nodes/quorum/leader.py", "nodes/storage/flushing.py"} <= set(files)
     assert not [file for file in files if file.endswith(("disk.py", "__init__.py"))]
+
+
+def test_what_stands_above_the_log_is_judged_by_worlds_of_its_own_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown: list[tuple[str | None, str]] = []
+
+    def run(order: StageOrder) -> StageResult:
+        assert not order.tests
+        shown.append((order.mutant.file if order.mutant else None, order.state_machine))
+        return StageResult(killed_by=None, cpu_s=1.0, traces=order.state_machine)
+
+    files = ["nodes/controller/brokers/fencing.py", "nodes/registers/machine.py"]
+    assert main(["--count", "12", "--files", *files], run) == 0
+    assert shown[:2] == [(None, "metadata"), (None, "registers")]
+    assert set(shown[2:]) == {(files[0], "metadata"), (files[1], "registers")}
+    assert capsys.readouterr().out.count("SURVIVED (same traces)") == 2 * 12
+
+
+def test_rooms_share_no_file_and_each_file_has_its_worlds() -> None:
+    quorum, above = (files_of(room) for room in ROOMS)
+    assert not set(quorum) & set(above)
+    assert {state_machine_of(file) for file in quorum} == {"registers"}
+    controller = "nodes/controller/partitions/isr_changes.py"
+    assert controller in above
+    assert state_machine_of(controller) == "metadata"
+
+
+def test_a_share_of_few_says_little() -> None:
+    assert Score(mutants=10, killed=5).interval == (23.7, 76.3)
+    assert Score(mutants=1_000, killed=500).interval == (46.9, 53.1)
+    assert Score(mutants=0, killed=0).interval == (0.0, 100.0)
 
 
 @pytest.mark.parametrize(
