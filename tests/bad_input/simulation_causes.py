@@ -104,6 +104,14 @@ sim-share-nan | a share that is no number | sim --seeds 0:5 --check-share nan
   --check-share cannot be nan. Choose a number between 0 and 1
 sim-keep-negative | fewer folders than none | sim --seeds 0:5 --keep -1
   --keep cannot be -1. Choose a number of at least 0
+sim-time-zero | a sweep of no time | sim --seeds 0:5 --time-limit 0
+  --time-limit cannot be 0. Choose a number of seconds above 0 and at most 604,800
+sim-time-for-ever | a sweep without an end | sim --seeds 0:5 --time-limit inf
+  --time-limit cannot be inf. Choose a number of seconds above 0 and at most 604,800
+sim-time-word | a time in words | sim --seeds 0:5 --time-limit soon
+  --time-limit cannot be 'soon'. Write a time such as 60, 500ms, 45s, 1m or 1h30m
+sim-time-of-a-world | a time limit for one world | sim --scenario scenario.json --time-limit 5
+  --time-limit does not fit --scenario, which is one world and says all of it. Leave one of them out
 sim-unknown-system | no such system to simulate | sim --seeds 0:5 --system krafft
   there is no system called 'krafft'. Did you mean 'kraft'?
 sim-no-simulated-nodes | a system that only runs in containers | sim --seeds 0:5 --system redis

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.options import SEEDS_WITHIN_TIME, SimOptions
 from splitbrain.harness.campaign.sweep.sweep import Sweep, SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import SweepDisplay, replay_command
 from splitbrain.harness.campaign.sweep.sweep_output import (
@@ -87,10 +87,12 @@ def order_of(options: SimOptions) -> SweepOrder:
 
     seeds = options.seeds
     if seeds is None:
-        raise UsageError(
-            "--seeds is missing",
-            "Write --seed 7 or --seeds 0:1000, or name one world with --scenario FILE",
-        )
+        if options.time_limit_s is None:
+            raise UsageError(
+                "--seeds is missing",
+                "Write --seed 7 or --seeds 0:1000, or name one world with --scenario FILE",
+            )
+        seeds = SEEDS_WITHIN_TIME
     check_runs_folder(options.runs_folder)
     adapter = system(options.system)
     check_bugs(options.bugs, adapter)

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import msgspec
 
-from splitbrain.contracts.experiment import Option
+from splitbrain.contracts.experiment import TIME_LIMIT_S_MAX, Option
 from splitbrain.contracts.names import DEFAULT_SYSTEM
 from splitbrain.history.options import given
 
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
+#: Seeds of a sweep that only its time limit ends.
+SEEDS_WITHIN_TIME = range(1_000_000)
 #: Ways of the command that options fit.
 _SEEDS, _SCENARIO, _LIKE = ("seeds",), ("scenario",), ("like",)
 _SEARCHES, _WORLDS = _SEEDS + _LIKE, _SEEDS + _SCENARIO
@@ -91,6 +93,19 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="Results",
         ),
     ] = False
+    #: None: until the last seed.
+    time_limit_s: Annotated[
+        float | None,
+        Option(
+            "How long seeds are given out: 300, 5m or 1h30m; those under way then end. Without "
+            "--seeds from seed 0 on.",
+            above=0,
+            most=TIME_LIMIT_S_MAX,
+            unit="of seconds",
+            only=_SEEDS,
+            group="Results",
+        ),
+    ] = None
     trace_hash: Annotated[
         bool,
         Option(

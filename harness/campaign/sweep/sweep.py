@@ -7,6 +7,7 @@ Must never take a seed that could not be run for one that did not fail. Source: 
 """
 
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
@@ -81,13 +82,18 @@ class Sweep:
         *,
         seed_patience_s: float = SEED_PATIENCE_S,
         open_child: Callable[[], FramedChild | None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set up; tests give workers a process by ``open_child``, None: a fresh one."""
+        """Set up; tests give workers a process by ``open_child``, None: a fresh one.
+
+        ``clock``: seconds, monotonic, for the time limit.
+        """
         self.tally = SweepTally(keeps_hashes=order.options.trace_hash, first_seed=order.seeds.start)
         #: ``stop`` is set when the user does not want to wait for the end.
         self.order, self.stop = order, stop
         self._took: Callable[[SeedResult], None] = _ignore
         self._patience_s, self._open_child = seed_patience_s, open_child
+        self._clock, self._began_s = clock, clock()
         self._fresh = iter(order.seeds)
         self._no_fresh = self._is_closing = False
         self._again: deque[_Again] = deque()
@@ -101,7 +107,7 @@ class Sweep:
         return self._is_closing or self.stop.is_set()
 
     def carry_out(self, took: Callable[[SeedResult], None] = _ignore) -> None:
-        """Try all seeds, or as many as possible until ``stop`` is set.
+        """Try all seeds, or as many as possible in the time limit and until ``stop`` is set.
 
         Every started process has ended when this returns or raises. ``took`` is called for each
         result, on the caller's thread.
@@ -109,7 +115,7 @@ class Sweep:
         Raises:
             HarnessError: not even one worker process could be started.
         """
-        self._took = took
+        self._took, self._began_s = took, self._clock()
         try:
             while not self.stop.is_set():
                 self._workers.fill(max(1, min(self.order.options.jobs, len(self.order.seeds))))
@@ -139,11 +145,16 @@ class Sweep:
             if again.worker is not worker or worker.done > again.done or self._no_fresh:
                 del self._again[place]
                 return again.seed, "again"
-        seed = next(self._fresh, None)
-        if seed is not None:
+        if self._is_time_over():
+            self.tally.is_out_of_time = True
+        elif (seed := next(self._fresh, None)) is not None:
             return seed, "first"
         self._no_fresh = True
         return (self._again.popleft().seed, "again") if self._again else None
+
+    def _is_time_over(self) -> bool:
+        limit_s = self.order.options.time_limit_s
+        return limit_s is not None and self._clock() - self._began_s >= limit_s
 
     def _take(self, ended: Ended[_Work]) -> None:
         outcome = ended.outcome

@@ -30,7 +30,7 @@ from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.waiting import During
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
-from splitbrain.harness.folder.results import Results, counted
+from splitbrain.harness.folder.results import EXIT_UNKNOWN, Results, counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.report.alarms import Alarm, alarms_of, file_in_repository
 from splitbrain.harness.report.junit import JunitSuite, document
@@ -210,6 +210,7 @@ def _junit(tally: SweepTally, answer: SweepAnswer, headline: str, sentence: str)
     properties = {
         "seeds": answer.seeds,
         "done": str(answer.done),
+        "not_run": str(answer.not_run),
         "verdict": headline,
         "made_by": answer.made_by,
     }
@@ -228,10 +229,10 @@ def _junit(tally: SweepTally, answer: SweepAnswer, headline: str, sentence: str)
         message = first.sentence or "The seed could not be run."
         case.add("failure", "invalid", message, "\n".join([f"Seeds {seeds}", *lines]))
     case = suite.case(class_name, "seeds without a failure")
-    if answer.undecided and not answer.failures:
-        case.add("error", "unknown", sentence, sentence)
-    elif answer.not_run and not answer.failures:
-        case.add("error", "interrupted", sentence, sentence)
+    is_cut = answer.not_run and not answer.out_of_time
+    if not answer.failures and (is_cut or answer.exit_code == EXIT_UNKNOWN):
+        kind = "interrupted" if answer.done and not answer.undecided else "unknown"
+        case.add("error", kind, sentence, sentence)
     case = suite.case(class_name, "harness")
     broken = [*answer.crashed, *answer.differed]
     if broken:

@@ -82,6 +82,8 @@ class SweepAnswer(msgspec.Struct, frozen=True, kw_only=True):
     done: int
     undecided: int
     not_run: int
+    #: Whether the time limit is why seeds were not run.
+    out_of_time: bool
     failures: tuple[FailedSeed, ...]
     #: Seeds that could not be run, and those that came out differently when they were run twice.
     crashed: tuple[int, ...]
@@ -102,6 +104,7 @@ def sweep_answer(tally: SweepTally, order: SweepOrder, *, is_whole: bool) -> Swe
         done=tally.done,
         undecided=tally.undecided,
         not_run=len(order.seeds) - tally.tried,
+        out_of_time=bool(time_words(tally, order)),
         failures=tuple(
             FailedSeed(
                 seed=failure.seed,
@@ -140,10 +143,29 @@ def summary_text(
     return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
 
 
-def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
-    """Return the headline and its sentence; they follow the exit code."""
-    seeds = counted(tally.done, "seed")
+def time_words(tally: SweepTally, order: SweepOrder) -> str:
+    """Return the sentence on seeds left by the time limit; empty where it left none."""
     left = len(order.seeds) - tally.tried
+    if not left or not tally.is_out_of_time:
+        return ""
+    rest = seeds_text(range(tally.first_untried, order.seeds.stop))
+    limit = f"{order.options.time_limit_s:g} s"
+    return f"The time limit of {limit} ended the sweep: {left:,} not run (--seeds {rest})."
+
+
+def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
+    """Return the headline and its sentences; they follow the exit code."""
+    timed = time_words(tally, order)
+    left = 0 if timed else len(order.seeds) - tally.tried
+    headline, sentence = _seeds_words(tally, order, left, interrupted=interrupted)
+    return headline, f"{sentence} {timed}".rstrip()
+
+
+def _seeds_words(
+    tally: SweepTally, order: SweepOrder, left: int, *, interrupted: bool
+) -> tuple[str, str]:
+    """Return headline and sentence on the seeds; ``left`` of them no time limit explains."""
+    seeds = counted(tally.done, "seed")
     if tally.failed:
         not_run = f", {left:,} not run" if left > 0 else ""
         return "FAILED", f"{tally.failed:,} of {seeds} failed{not_run}."
@@ -154,6 +176,8 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
         return "INTERRUPTED", f"No alarm in {seeds}; {not_run}."
     if interrupted:
         return "INTERRUPTED", f"No alarm in {seeds}; some second runs were not made."
+    if not tally.tried:
+        return "UNKNOWN", "Not one seed was tried."
     decided = tally.done - tally.undecided
     if tally.undecided:
         return "UNKNOWN", f"No alarm in {seeds}, {tally.undecided:,} of them undecided."

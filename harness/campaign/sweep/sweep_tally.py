@@ -80,6 +80,8 @@ class SweepTally:
         #: The first seed that was not tried; seeds go out in order, so that few wait behind it.
         self.first_untried = first_seed
         self._tried_behind: set[int] = set()
+        #: Whether the time limit was over before the last result.
+        self.is_out_of_time = False
         #: Seeds with a result; of those the failed and the undecided ones.
         self.done = 0
         self.failed = 0
@@ -169,13 +171,14 @@ class SweepTally:
     def exit_code(self, *, is_whole: bool) -> int:
         """Return the exit code: a violation wins, then a failed harness, then unknown.
 
-        ``is_whole`` says that the sweep came to its end; else nothing proves that no seed fails.
+        ``is_whole`` says that the sweep came to its end, be it that of its time; else nothing
+        proves that no seed fails, as nothing does where not one was tried.
         """
         if self.failed:
             return EXIT_INVALID
         if self.crashes or self.mismatches:
             return EXIT_HARNESS_FAILED
-        if self.undecided or not is_whole:
+        if self.undecided or not is_whole or not self.tried:
             return EXIT_UNKNOWN
         return EXIT_VALID
 

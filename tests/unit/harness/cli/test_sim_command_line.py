@@ -46,6 +46,15 @@ def test_seeds_stand_for_other_worlds_with_another_state_machine(
     assert hashes[0] == hashes[1] != hashes[2]
 
 
+def test_a_time_limit_needs_no_seeds_and_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["sim", "--time-limit", "1ms", "--runs-folder", str(tmp_path)]) == 2
+    said = capsys.readouterr().out
+    assert said.startswith("splitbrain sim kraft, seeds 0 to 999999, ")
+    assert "Not one seed was tried. The time limit of 0.001 s ended the sweep: 1,000,000" in said
+
+
 def test_a_state_machine_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["sim", "--seeds", "2:3", "--state-machine", "abacus"]) == 64
     assert "no state machine 'abacus'" in capsys.readouterr().err

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from splitbrain.harness.campaign.gate.gated_sweep import sweep_in
 from splitbrain.harness.campaign.sweep import sweep_output
 from splitbrain.harness.cli.main import run
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.reproduce_line import maker_words
-from tests.unit.harness.campaign.sweep.test_sweep import order, swept
+from tests.unit.harness.campaign.sweep.test_sweep import order, swept, timed
 from tests.unit.harness.report.test_sarif import assert_sarif
 from tests.unit.harness.small_results import results_with
 
@@ -107,6 +108,23 @@ def test_a_sweep_that_proves_nothing_is_no_passed_one(
     answer, suite, _ = files_of(tmp_path)
     assert answer["exit_code"] == code
     assert [name for name, trouble in cases(suite).items() if trouble] == [case]
+
+
+@pytest.mark.parametrize(("limit_s", "tried", "code"), [(5.0, 4, 0), (0.5, 0, 2)])
+def test_the_files_of_a_sweep_that_its_time_limit_ends_add_up(
+    limit_s: float, tried: int, code: int, tmp_path: Path
+) -> None:
+    assert timed(order(9, output=tmp_path, time_limit_s=limit_s))[0] == code
+    answer, suite, summary = files_of(tmp_path)
+    assert (answer["exit_code"], answer["done"], answer["not_run"]) == (code, tried, 9 - tried)
+    assert answer["out_of_time"]
+    told = f"{9 - tried} not run (--seeds {tried}:9)."
+    assert summary.splitlines()[0].endswith(f"ended the sweep: {told}")
+    (not_run,) = (each for each in suite.iter("property") if each.get("name") == "not_run")
+    assert not_run.get("value") == str(9 - tried)
+    assert cases(suite) == {"seeds without a failure": "error" if code else "", "harness": ""}
+    sweep = sweep_in(tmp_path)
+    assert (sweep.problem, sweep.not_run) == (None, 9 - tried)
 
 
 def test_a_folder_that_cannot_be_is_told_before_anything_is_run(
