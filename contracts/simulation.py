@@ -240,6 +240,10 @@ class SimulatedSystem(Protocol):
         """Return the world as drawn, with this state machine above its logs, and with its needs."""
         ...
 
+    def traits(self, scenario: Scenario) -> dict[str, str]:
+        """Return traits of a world that its settings tell, by name, for who chooses worlds."""
+        ...
+
     def failover_us(self, settings: dict[str, str]) -> int:
         """Return about how long replacing a dead leader takes; the world's time scale."""
         ...

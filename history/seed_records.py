@@ -37,6 +37,8 @@ class SweepLine(msgspec.Struct, frozen=True, kw_only=True):
     #: As on the command line, and their number.
     seeds: str
     planned: int
+    #: Traits that worlds had to have; None: any.
+    world: str | None = None
     bugs: tuple[str, ...] = ()
     #: None: drawn by each seed.
     state_machine: str | None = None
@@ -108,6 +110,8 @@ class SweepEnd(msgspec.Struct, frozen=True):
     #: Seeds that could not be run, the first time or again.
     crashed: tuple[int, ...]
     differed: tuple[int, ...]
+    #: Seeds that have no line, since their worlds are none that were asked for.
+    skipped: int = 0
 
     @property
     def again_otherwise(self) -> frozenset[int]:
@@ -184,7 +188,7 @@ def find_sweeps(folder: Path) -> Iterator[Path]:
 
 def contradiction(sweep: SweepLine, end: SweepEnd, lines: int, failed: int) -> str | None:
     """Return how the counted lines contradict the end, one clause; None where they do not."""
-    tried = sweep.planned - end.not_run
+    tried = sweep.planned - end.not_run - end.skipped
     if lines != tried:
         return f"{SEEDS} tells of {lines:,} seeds, and {ANSWER} of {tried:,}"
     if failed != len(end.failures):

@@ -278,7 +278,7 @@ SWEEPS: Final = declare(
     "sweeps",
     1,
     _required("seeds", _STRING),  # as on the command line
-    _required("planned", _LONG),  # number of them
+    _required("planned", _LONG),  # number of them, without skipped ones
     _required("bugs", _STRINGS),  # planted
     _optional("state_machine", _STRING),  # null: drawn by each seed
     _required("beyond_promise", _BOOLEAN),

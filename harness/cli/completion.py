@@ -61,6 +61,15 @@ def _nemeses(words: Sequence[str]) -> Iterable[str]:
     return [f"{before},{name}" for name in kind_names()]
 
 
+def _worlds(words: Sequence[str]) -> Iterable[str]:
+    from splitbrain.harness.campaign.sweep.options import SimOptions
+    from splitbrain.harness.campaign.sweep.trial import drawn_traits
+
+    before, comma, _ = words[-1].rpartition(",")
+    traits = drawn_traits(0, SimOptions())
+    return [f"{before}{comma}{name}" for name in traits]
+
+
 def _models(_words: Sequence[str]) -> Iterable[str]:
     from splitbrain.checker.names import history_models
 
@@ -133,6 +142,7 @@ _OF_OPTIONS: Final[dict[str, Values]] = {
     "--workload": _workloads,
     "--runtime": _runtimes,
     "--nemesis": _nemeses,
+    "--world": _worlds,
     "--model": _models,
     "--format": _formats,
     "--like": _runs,

@@ -28,6 +28,8 @@ _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
 _ROUND_TRIPS_MIN: Final = 6
 
 
+#: Setting that has nodes write snapshots.
+_SNAPSHOTS: Final = "snapshot_max_new_record_bytes"
 #: One world in so many has nodes that write snapshots.
 _SNAPSHOTS_EVERY: Final = 3
 #: Bytes of new records after which they do: a few records, or some dozens.
@@ -93,7 +95,7 @@ def _snapshot_settings(stream: RandomSource) -> dict[str, str]:
     if int(stream.random() * _SNAPSHOTS_EVERY):
         return {}
     settings = {
-        "snapshot_max_new_record_bytes": _NEW_BYTES[int(stream.random() * len(_NEW_BYTES))],
+        _SNAPSHOTS: _NEW_BYTES[int(stream.random() * len(_NEW_BYTES))],
         "fetch_snapshot_max_bytes": _CHUNK_BYTES[int(stream.random() * len(_CHUNK_BYTES))],
         "snapshots_retained_count": 1 + int(stream.random() * 2),
     }
@@ -106,13 +108,13 @@ def _snapshots_for_brokers(scenario: Scenario, fetch_ms: int) -> dict[str, str]:
     The next one must not take a snapshot's place while it is fetched: there are several requests in
     a fetch timeout, and each takes a fair part of an image.
     """
-    if "snapshot_max_new_record_bytes" not in scenario.settings:
+    if _SNAPSHOTS not in scenario.settings:
         return {}
     written_bytes = int(scenario.load.rate) * _OPERATION_BYTES * fetch_ms // _MS_PER_S
-    new_bytes = int(scenario.settings["snapshot_max_new_record_bytes"])
+    new_bytes = int(scenario.settings[_SNAPSHOTS])
     chunk_bytes = int(scenario.settings["fetch_snapshot_max_bytes"])
     return {
-        "snapshot_max_new_record_bytes": str(max(new_bytes, 2 * written_bytes)),
+        _SNAPSHOTS: str(max(new_bytes, 2 * written_bytes)),
         "fetch_snapshot_max_bytes": str(_CHUNKS_LONGER * chunk_bytes),
     }
 
@@ -236,6 +238,10 @@ class KraftSimulation:
             # Of a cluster without a broker that is up no topic can be demanded.
             recovery=msgspec.structs.replace(scenario.recovery, scope="all"),
         )
+
+    def traits(self, scenario: Scenario) -> dict[str, str]:
+        """Tell whether nodes write snapshots."""
+        return {"snapshots": "yes" if _SNAPSHOTS in scenario.settings else "no"}
 
     def failover_us(self, settings: dict[str, str]) -> int:
         """A fetch timeout until the leader is missed, and about two elections."""

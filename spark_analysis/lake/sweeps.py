@@ -99,7 +99,7 @@ def _write(
         state = damage.state(is_open=False)
         row: Row = (
             sweep.seeds,
-            sweep.planned,
+            sweep.planned - (0 if end is None else end.skipped),
             list(sweep.bugs),
             sweep.state_machine,
             sweep.beyond_promise,

@@ -112,6 +112,15 @@ sim-time-word | a time in words | sim --seeds 0:5 --time-limit soon
   --time-limit cannot be 'soon'. Write a time such as 60, 500ms, 45s, 1m or 1h30m
 sim-time-of-a-world | a time limit for one world | sim --scenario scenario.json --time-limit 5
   --time-limit does not fit --scenario, which is one world and says all of it. Leave one of them out
+sim-unknown-trait | a trait that no world has | sim --seeds 0:5 --world votters=5
+  worlds have no trait 'votters' (--world). Did you mean 'voters'?
+sim-unknown-value | a value that no seed draws | sim --seeds 0:5 --world voters=4
+  no seed draws a world with voters=4. The values of voters are: 3, 5
+sim-trait-elsewhere | a trait of worlds with another state machine
+  $ sim --seeds 0:5 --state-machine metadata --world workload=set
+  no seed draws a world with workload=set. The values of workload are: topics
+sim-trait-twice | two numbers of voters | sim --seeds 0:5 --world voters=3,voters=5
+  --world names voters twice. Name it once
 sim-unknown-system | no such system to simulate | sim --seeds 0:5 --system krafft
   there is no system called 'krafft'. Did you mean 'kraft'?
 sim-no-simulated-nodes | a system that only runs in containers | sim --seeds 0:5 --system redis

@@ -91,14 +91,15 @@ def sweep_in(folder: Path) -> GatedSweep:
         end = read.end()
     except ValueError as error:
         return GatedSweep(name=name, sweep_id=str(folder), problem=str(error))
-    problem = None
+    problem, sweep = None, read.sweep
     if end is not None:
+        sweep = msgspec.structs.replace(sweep, planned=sweep.planned - end.skipped)
         failed = sum(line.outcome == "failed" for line in lines)
         problem = contradiction(read.sweep, end, len(lines), failed)
     return GatedSweep(
         name=name,
         sweep_id=read.sweep_id,
-        sweep=read.sweep,
+        sweep=sweep,
         seeds=lines,
         differed=frozenset() if end is None else end.again_otherwise,
         problem=problem,

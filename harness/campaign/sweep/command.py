@@ -22,7 +22,8 @@ from splitbrain.harness.campaign.sweep.sweep_output import (
     write_output,
 )
 from splitbrain.harness.campaign.sweep.sweep_summary import show_summary, sweep_answer
-from splitbrain.harness.campaign.sweep.trial import SeedResult, run, try_seed
+from splitbrain.harness.campaign.sweep.trial import SeedResult, drawn_traits, run, try_seed
+from splitbrain.harness.campaign.sweep.world_traits import SAMPLE, check_world, read_world
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.interrupts import Interrupts, stopped_in_order
 from splitbrain.harness.console.standard_streams import answer
@@ -98,6 +99,8 @@ def order_of(options: SimOptions) -> SweepOrder:
     check_bugs(options.bugs, adapter)
     chosen_state_machine(options.state_machine, adapter)
     check_simulated(adapter)
+    if options.world is not None:
+        check_world(read_world(options.world), [drawn_traits(seed, options) for seed in SAMPLE])
     make_output_folder(options)
     options = msgspec.structs.replace(options, runs_folder=options.runs_folder.absolute())
     return SweepOrder(options=options, seeds=seeds, try_seed=partial(try_seed, options))
@@ -149,11 +152,11 @@ def title_of(order: SweepOrder) -> str:
     options = order.options
     bugs = f", with {', '.join(options.bugs)}" if options.bugs else ""
     above = f", {options.state_machine}" if options.state_machine else ""
+    world = f", with {options.world}" if options.world else ""
     promise = ", beyond the promise" if options.beyond_promise else ""
     jobs = "1 process" if options.jobs == 1 else f"{options.jobs} processes"
-    return (
-        f"splitbrain sim {options.system}, {seeds_named(order.seeds)}{above}{bugs}{promise}, {jobs}"
-    )
+    how = f"{above}{bugs}{promise}{world}"
+    return f"splitbrain sim {options.system}, {seeds_named(order.seeds)}{how}, {jobs}"
 
 
 def run_world(

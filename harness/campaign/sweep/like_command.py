@@ -9,7 +9,7 @@ Source: issue 6, item 6.
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from rich.console import Console
@@ -73,7 +73,7 @@ class LikeResult(msgspec.Struct, frozen=True, kw_only=True):
 def try_like(order: LikeOrder, seed: int, purpose: Purpose) -> SeedResult:
     """Draw, run and judge one seed as ``trial.try_seed`` does; another verdict is no failure."""
     likeness = order.likeness
-    kept = {"kind": "like", "like": likeness.run}
+    kept: dict[str, Any] = {"kind": "like", "like": likeness.run}
     runs_folder = Path(order.runs_folder)
     result = tried(seed, purpose, lambda: like_scenario(likeness, seed), runs_folder, **kept)
     if not result.failed_by or tuple(sorted(result.failed_by)) == order.wanted:

@@ -50,6 +50,16 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             group="Worlds",
         ),
     ] = None
+    #: None: all.
+    world: Annotated[
+        str | None,
+        Option(
+            "Only worlds with these traits, such as voters=5,snapshots,fault=rot; other seeds are "
+            "skipped. `splitbrain docs simulation` lists the traits.",
+            only=_SEEDS,
+            group="Worlds",
+        ),
+    ] = None
     jobs: Annotated[
         int,
         Option(

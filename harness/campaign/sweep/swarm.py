@@ -37,6 +37,7 @@ from splitbrain.nemesis.swarm import Drawing, SwarmLimits, drawn_faults, log_spr
 from splitbrain.simulation.world.streams import Streams
 
 _SMALL_SEGMENT_BYTES: Final = 300
+SMALL_SEGMENT_BYTES_MAX: Final = 4_096
 _LARGE_SEGMENT_BYTES: Final = 1 << 20
 
 
@@ -79,7 +80,7 @@ def draw_scenario(
         bugs=tuple(bugs),
         settings=settings,
         segment_bytes=(
-            log_spread(streams, "shape", _SMALL_SEGMENT_BYTES, 4_096)
+            log_spread(streams, "shape", _SMALL_SEGMENT_BYTES, SMALL_SEGMENT_BYTES_MAX)
             if streams.chance("shape", 0.35)
             else _LARGE_SEGMENT_BYTES
         ),

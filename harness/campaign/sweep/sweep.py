@@ -170,7 +170,7 @@ class Sweep:
         self.tally.take(result)
         if result.crash is not None:
             self._is_closing |= self.order.options.fail_fast or self.tally.crashed >= CRASHES_MAX
-        elif result.purpose == "first":
+        elif result.purpose == "first" and not result.is_skipped:
             is_failure = bool(result.failed_by)
             self._is_closing |= is_failure and self.order.options.fail_fast
             if is_failure and self._kept < self.order.options.keep:

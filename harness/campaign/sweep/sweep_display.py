@@ -85,15 +85,18 @@ class SweepDisplay(LiveArea):
     def _figures(self) -> str:
         tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
         simulated_s = tally.virtual_us / _US_PER_S
+        skipped = f", {tally.skipped:,} skipped" if tally.skipped else ""
         return (
-            f"{pace_words(tally.done, self._total, 'seed', elapsed_s)}, "
+            f"{pace_words(tally.done + tally.skipped, self._total, 'seed', elapsed_s)}, "
             f"{simulated_s / elapsed_s:,.0f}x real time, "
-            f"{tally.failed:,} failed, {tally.undecided:,} unknown"
+            f"{tally.failed:,} failed, {tally.undecided:,} unknown{skipped}"
         )
 
     def _panel(self) -> Table:
         table = Table.grid(padding=(0, 1))
-        bar = ProgressBar(total=self._total, completed=self._tally.done, width=_BAR_WIDTH)
+        bar = ProgressBar(
+            total=self._total, completed=self._tally.done + self._tally.skipped, width=_BAR_WIDTH
+        )
         table.add_row(bar, Text(f"{self.elapsed_s:,.0f} s"), Text(self._figures()))
         return table
 

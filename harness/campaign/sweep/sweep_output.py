@@ -84,7 +84,7 @@ def seeds_written(order: SweepOrder) -> Generator[Callable[[SeedResult], None]]:
                 file.write(msgspec.json.encode(record) + b"\n")
 
         def took(result: SeedResult) -> None:
-            if result.purpose == "first":
+            if result.purpose == "first" and not result.is_skipped:
                 write(seed_line(result, order.options))
 
         write(_sweep_line(order))
@@ -97,6 +97,7 @@ def _sweep_line(order: SweepOrder) -> SweepLine:
         system=options.system,
         seeds=seeds_text(order.seeds),
         planned=len(order.seeds),
+        world=options.world,
         bugs=options.bugs,
         state_machine=options.state_machine,
         beyond_promise=options.beyond_promise,
@@ -211,6 +212,7 @@ def _junit(tally: SweepTally, answer: SweepAnswer, headline: str, sentence: str)
         "seeds": answer.seeds,
         "done": str(answer.done),
         "not_run": str(answer.not_run),
+        "skipped": str(answer.skipped),
         "verdict": headline,
         "made_by": answer.made_by,
     }

@@ -36,7 +36,7 @@ from splitbrain.harness.report.coverage_tables import (
     workload_rows,
 )
 from splitbrain.history.reproduce_line import line_of
-from splitbrain.history.seeds import seeds_text
+from splitbrain.history.seeds import seeds_named, seeds_text
 from splitbrain.nemesis.sorts import drawn_kinds
 from splitbrain.patched.loading import file_name, installed_patches
 
@@ -77,8 +77,11 @@ class SweepAnswer(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
     made_by: str
     system: str
-    #: As on the command line.
+    #: As on the command line; None: worlds of all traits.
     seeds: str
+    world: str | None
+    #: Seeds whose worlds have other traits.
+    skipped: int
     done: int
     undecided: int
     not_run: int
@@ -101,9 +104,11 @@ def sweep_answer(tally: SweepTally, order: SweepOrder, *, is_whole: bool) -> Swe
         made_by=this_tool(),
         system=options.system,
         seeds=seeds_text(order.seeds),
+        world=options.world,
+        skipped=tally.skipped,
         done=tally.done,
         undecided=tally.undecided,
-        not_run=len(order.seeds) - tally.tried,
+        not_run=_not_run(tally, order),
         out_of_time=bool(time_words(tally, order)),
         failures=tuple(
             FailedSeed(
@@ -143,9 +148,13 @@ def summary_text(
     return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
 
 
+def _not_run(tally: SweepTally, order: SweepOrder) -> int:
+    return len(order.seeds) - tally.tried - tally.skipped
+
+
 def time_words(tally: SweepTally, order: SweepOrder) -> str:
     """Return the sentence on seeds left by the time limit; empty where it left none."""
-    left = len(order.seeds) - tally.tried
+    left = _not_run(tally, order)
     if not left or not tally.is_out_of_time:
         return ""
     rest = seeds_text(range(tally.first_untried, order.seeds.stop))
@@ -156,7 +165,7 @@ def time_words(tally: SweepTally, order: SweepOrder) -> str:
 def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
     """Return the headline and its sentences; they follow the exit code."""
     timed = time_words(tally, order)
-    left = 0 if timed else len(order.seeds) - tally.tried
+    left = 0 if timed else _not_run(tally, order)
     headline, sentence = _seeds_words(tally, order, left, interrupted=interrupted)
     return headline, f"{sentence} {timed}".rstrip()
 
@@ -165,7 +174,8 @@ def _seeds_words(
     tally: SweepTally, order: SweepOrder, left: int, *, interrupted: bool
 ) -> tuple[str, str]:
     """Return headline and sentence on the seeds; ``left`` of them no time limit explains."""
-    seeds = counted(tally.done, "seed")
+    world = order.options.world
+    seeds = counted(tally.done, "seed") + (f" with {world}" if world else "")
     if tally.failed:
         not_run = f", {left:,} not run" if left > 0 else ""
         return "FAILED", f"{tally.failed:,} of {seeds} failed{not_run}."
@@ -177,7 +187,9 @@ def _seeds_words(
     if interrupted:
         return "INTERRUPTED", f"No alarm in {seeds}; some second runs were not made."
     if not tally.tried:
-        return "UNKNOWN", "Not one seed was tried."
+        is_all = tally.skipped == len(order.seeds)
+        none = f"No world of {seeds_named(order.seeds)} has {world}."
+        return "UNKNOWN", none if is_all else "Not one seed was tried."
     decided = tally.done - tally.undecided
     if tally.undecided:
         return "UNKNOWN", f"No alarm in {seeds}, {tally.undecided:,} of them undecided."
@@ -188,7 +200,8 @@ def _seeds_words(
             f"no alarm in {seeds} of {this_tool()}; another version draws another world.",
         )
     if decided >= _BOUND_SEEDS_MIN:
-        bound = f": at {CONFIDENCE:.0%} confidence fewer than 1 in {bound_of(decided):,} seeds"
+        such = "such seeds" if world else "seeds"
+        bound = f": at {CONFIDENCE:.0%} confidence fewer than 1 in {bound_of(decided):,} {such}"
     return "CLEAN", f"no alarm in {seeds}{bound}."
 
 
@@ -293,8 +306,11 @@ def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
     simulated_s = tally.virtual_us / _US_PER_S
     elapsed_s = max(elapsed_s, 1e-3)
     speed = simulated_s / elapsed_s
+    seeds = f"{len(order.seeds):,}"
+    if order.options.world:
+        seeds += f", {tally.skipped:,} skipped"
     rows = [
-        ("seeds", f"{tally.done:,} of {len(order.seeds):,}, {tally.checked:,} run twice and equal"),
+        ("seeds", f"{tally.done:,} of {seeds}, {tally.checked:,} run twice and equal"),
         ("wall time", f"{elapsed_s:,.1f} s, {60 * tally.done / elapsed_s:,.0f} seeds a minute"),
         ("simulated time", f"{simulated_s:,.0f} s, {speed:,.0f}x real time"),
         ("steps", f"{tally.steps:,}, {tally.steps / elapsed_s:,.0f} a second"),

@@ -77,7 +77,10 @@ class SweepTally:
         self._keeps_hashes = keeps_hashes
         #: Seeds that were tried, also those that could not be run.
         self.tried = 0
-        #: The first seed that was not tried; seeds go out in order, so that few wait behind it.
+        #: Seeds whose worlds are none that were asked for.
+        self.skipped = 0
+        #: The first seed that was neither tried nor skipped; seeds go out in order, so that few
+        #: wait behind it.
         self.first_untried = first_seed
         self._tried_behind: set[int] = set()
         #: Whether the time limit was over before the last result.
@@ -120,7 +123,11 @@ class SweepTally:
     def take(self, result: SeedResult) -> None:
         """Count one result."""
         if result.purpose == "first":
-            self._count_tried(result.seed)
+            self.tried += not result.is_skipped
+            self.skipped += result.is_skipped
+            self._count_behind(result.seed)
+        if result.is_skipped:
+            return
         if result.crash is not None:
             self.crashes.append(result)
             self._awaiting_second.pop(result.seed, None)
@@ -150,8 +157,7 @@ class SweepTally:
         elif result.unknown:
             self.undecided += 1
 
-    def _count_tried(self, seed: int) -> None:
-        self.tried += 1
+    def _count_behind(self, seed: int) -> None:
         self._tried_behind.add(seed)
         while self.first_untried in self._tried_behind:
             self._tried_behind.remove(self.first_untried)

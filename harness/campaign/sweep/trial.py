@@ -21,6 +21,7 @@ from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.history.seed_records import Found
 
 if TYPE_CHECKING:
+    from splitbrain.harness.campaign.sweep.world_traits import Traits
     from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 
 #: Purpose of a run: try a seed, try it again to compare, or try it and keep its run folder.
@@ -55,6 +56,8 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
     #: Wall time, for rates only.
     seconds: float = 0.0
+    #: Whether it was not run, since its world is none that was asked for.
+    is_skipped: bool = False
 
     @property
     def fingerprint(self) -> tuple[object, ...]:
@@ -104,11 +107,40 @@ def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
     Never raises: errors are the result's ``crash``.
     """
     words = seed_words(options, seed)
-    return tried(seed, purpose, lambda: draw(seed, options), options.runs_folder, drawn_by=words)
+    return tried(
+        seed,
+        purpose,
+        lambda: draw(seed, options),
+        options.runs_folder,
+        lambda scenario: is_wanted(scenario, options),
+        drawn_by=words,
+    )
+
+
+def drawn_traits(seed: int, options: SimOptions) -> "Traits":
+    """Return the traits of a seed's world."""
+    from splitbrain.harness.campaign.sweep.world_traits import traits_of
+
+    return traits_of(draw(seed, options), simulated_system(options.system))
+
+
+def is_wanted(scenario: Scenario, options: SimOptions) -> bool:
+    """Return whether a world has the traits that the sweep is to have."""
+    if options.world is None:
+        return True
+    from splitbrain.harness.campaign.sweep.world_traits import has_traits, read_world, traits_of
+
+    traits = traits_of(scenario, simulated_system(options.system))
+    return has_traits(read_world(options.world), traits)
 
 
 def tried(
-    seed: int, purpose: Purpose, draw: Callable[[], Scenario], runs_folder: Path, **kept: Any
+    seed: int,
+    purpose: Purpose,
+    draw: Callable[[], Scenario],
+    runs_folder: Path,
+    is_wanted: Callable[[Scenario], bool] = lambda _scenario: True,
+    **kept: Any,
 ) -> SeedResult:
     """Try the world that ``draw`` gives; ``kept`` is for ``keep_sweep_run``. Never raises."""
     from splitbrain.harness.judge.simulated_outcomes import judged
@@ -116,7 +148,10 @@ def tried(
 
     began = time.perf_counter()
     try:
-        outcome = judged(run(draw(), is_recording=purpose == "keep"))
+        scenario = draw()
+        if not is_wanted(scenario):
+            return SeedResult(seed=seed, purpose=purpose, is_skipped=True)
+        outcome = judged(run(scenario, is_recording=purpose == "keep"))
         folder = keep_sweep_run(outcome, runs_folder, **kept) if purpose == "keep" else None
     except HarnessError as error:
         return SeedResult(seed=seed, purpose=purpose, crash=str(error))

@@ -348,6 +348,9 @@ class FakeSystem:
         settings = {"above": state_machine, "drawn": str(int(stream.random() * 10))}
         return msgspec.structs.replace(scenario, settings=scenario.settings | settings)
 
+    def traits(self, scenario: Scenario) -> dict[str, str]:
+        return {"above": scenario.settings.get("above", "no")}
+
     def failover_us(self, settings: dict[str, str]) -> int:
         return 100_000
 

@@ -90,6 +90,8 @@ def test_names_are_offered_where_an_option_wants_one(script: Path, place: Path) 
         r"kill\,partition",
     ]
     assert completed(script, place, "sim", "--bug", "prior-") == ["prior-epoch-commit"]
+    assert answer(["sim", "--world", "codec,vo"]).splitlines()[1:] == ["codec,voters"]
+    assert answer(["sim", "--world", "snap"]).splitlines()[1:] == ["snapshots"]
     assert completed(script, place, "explain", "INV-0")[0] == "INV-01"
 
 

@@ -74,6 +74,13 @@ def test_enough_seeds_and_none_failed_is_green(gate: Gate, given: Given) -> None
     assert gate.hold(source, "seeds_run >= 13")[0] == 1
 
 
+def test_seeds_of_other_worlds_are_none_that_were_not_run(gate: Gate, given: Given) -> None:
+    source = given(gate.swept(dict.fromkeys(range(5), "skips")))
+    code, said = gate.hold(source, "seeds_run >= 7", "seeds_not_run == 0")
+    assert code == 0
+    assert "7 of 7 seeds of kraft: 7 clean." in " ".join(said.split())
+
+
 def test_a_failed_seed_is_red_with_its_line(gate: Gate, given: Given) -> None:
     code, said = gate.hold(given(gate.swept({3: "fails", 5: "fails"})), "seeds_run >= 12")
     assert code == 1

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -304,73 +304,3 @@ def test_the_first_seed_not_run_is_one_that_others_have_overtaken() -> None:
     assert (tally.tried, tally.first_untried) == (4, 7)
     tally.take(tried({}, 7, "first"))
     assert (tally.tried, tally.first_untried) == (5, 10)
-
-
-class Watch:
-    """Clock that goes on by a second with each look at it."""
-
-    def __init__(self) -> None:
-        self.now_s = -1.0
-
-    def __call__(self) -> float:
-        self.now_s += 1.0
-        return self.now_s
-
-
-def timed(given: SweepOrder, clock: Callable[[], float] | None = None) -> tuple[int, str]:
-    text = StringIO()
-    sweep = Sweep(given, Stop(), open_child=ChildHere, clock=clock or Watch())  # type: ignore[arg-type]
-    return run_sweep(sweep, Console(file=text, width=120)), text.getvalue()
-
-
-def test_a_time_limit_ends_the_giving_out_of_seeds_and_no_verdict_on_them() -> None:
-    # Looks: one at the making, one at the beginning, one for each seed.
-    code, said = timed(order(1000, check_share=1.0, time_limit_s=13.0))
-    assert code == 0
-    assert said.splitlines()[-1] == (
-        " CLEAN  no alarm in 12 seeds: at 95% confidence fewer than 1 in 4 seeds. "
-        "The time limit of 13 s ended the sweep: 988 not run (--seeds 12:1000)."
-    )
-    assert "12 of 1,000, 12 run twice and equal" in said, "second runs are made all the same"
-    code, said = timed(order(30, {1: "fails"}, time_limit_s=5.0))
-    assert code == 1
-    assert said.splitlines()[-1].startswith(" FAILED  1 of 4 seeds failed. The time limit of 5 s ")
-    code, said = timed(order(30, {1: "puzzles"}, time_limit_s=5.0))
-    assert code == 2
-    assert "1 of them undecided. The time limit of 5 s ended the sweep: 26 not run" in said
-
-
-def test_a_time_limit_that_is_over_before_the_first_seed_is_no_pass() -> None:
-    code, said = timed(order(7, time_limit_s=0.5))
-    assert code == 2
-    assert said.splitlines()[-1] == (
-        " UNKNOWN  Not one seed was tried. "
-        "The time limit of 0.5 s ended the sweep: 7 not run (--seeds 0:7)."
-    )
-
-
-def test_a_time_limit_that_all_seeds_keep_is_not_told() -> None:
-    code, said = timed(order(5, time_limit_s=6.5))
-    assert (code, said.splitlines()[-1]) == (0, " CLEAN  no alarm in 5 seeds.")
-
-
-def test_a_sweep_that_is_interrupted_after_its_time_is_no_pass(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now_s = [0.0]
-
-    def interrupt(display: SweepDisplay, result: SeedResult) -> None:
-        if result.seed == 8:
-            now_s[0] = 10.0
-        if display._tally.is_out_of_time:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(SweepDisplay, "took", interrupt)
-    given = order(30, check_share=1.0, time_limit_s=9.0)
-    code, said = timed(given, lambda: now_s[0])
-    last = said.splitlines()[-1]
-    assert code == 2
-    assert last.startswith(
-        " INTERRUPTED  No alarm in 9 seeds; some second runs were not made. The "
-    )
-    assert last.endswith("time limit of 9 s ended the sweep: 21 not run (--seeds 9:30).")

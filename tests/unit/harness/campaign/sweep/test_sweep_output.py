@@ -14,7 +14,8 @@ from splitbrain.harness.cli.main import run
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.history.reproduce_line import maker_words
-from tests.unit.harness.campaign.sweep.test_sweep import order, swept, timed
+from tests.unit.harness.campaign.sweep.test_limited_sweeps import timed
+from tests.unit.harness.campaign.sweep.test_sweep import order, swept
 from tests.unit.harness.report.test_sarif import assert_sarif
 from tests.unit.harness.small_results import results_with
 
@@ -125,6 +126,16 @@ def test_the_files_of_a_sweep_that_its_time_limit_ends_add_up(
     assert cases(suite) == {"seeds without a failure": "error" if code else "", "harness": ""}
     sweep = sweep_in(tmp_path)
     assert (sweep.problem, sweep.not_run) == (None, 9 - tried)
+
+
+def test_seeds_of_other_worlds_have_no_line_and_are_counted(tmp_path: Path) -> None:
+    swept(order(9, dict.fromkeys([0, 3], "skips"), world="codec", output=tmp_path))
+    answer, _, _ = files_of(tmp_path)
+    assert (answer["world"], answer["skipped"], answer["done"]) == ("codec", 2, 7)
+    assert answer["not_run"] == 0
+    lines = [json.loads(line) for line in (tmp_path / "seeds.jsonl").read_text().splitlines()]
+    assert (lines[0]["world"], lines[0]["planned"]) == ("codec", 9)
+    assert [line["seed"] for line in lines[1:]] == [1, 2, 4, 5, 6, 7, 8]
 
 
 def test_a_folder_that_cannot_be_is_told_before_anything_is_run(

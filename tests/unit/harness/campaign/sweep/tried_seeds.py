@@ -27,6 +27,8 @@ def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:
     if how == "crashes":
         crash = "Traceback\nZeroDivisionError: here"
         return SeedResult(seed=seed, purpose=purpose, crash=crash)
+    if how == "skips":
+        return SeedResult(seed=seed, purpose=purpose, is_skipped=True)
     is_changed = how == "changes" and purpose != "first"
     return SeedResult(
         seed=seed,
