@@ -23,6 +23,10 @@ _LOCAL_MODES = 3
 _REFRESH_PER_SECOND = 4
 #: Time between two lines where the output is no terminal.
 PLAIN_INTERVAL_S = 5.0
+#: The same of what takes long: a file with its output is read the next morning.
+MINUTE_S = 60.0
+#: Waits so many seconds for an event, and returns whether it is set.
+Wait = Callable[[threading.Event, float], bool]
 #: How long an area that is left in a hurry gets to remove what it has drawn.
 _STOP_PATIENCE_S = 1.0
 
@@ -50,11 +54,17 @@ def without_control_echo() -> Generator[None]:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
+def is_screen(console: Console) -> bool:
+    """Return whether there is a terminal; a file that is to be coloured (FORCE_COLOR) is none."""
+    return console.is_terminal and (console.file.isatty() or "FORCE_COLOR" not in os.environ)
+
+
 class LiveArea:
     """A context: shows how things stand until it is left.
 
     ``draw`` is called several times a second on another thread, for a terminal; ``line`` every few
-    seconds (``interval_s``), for any other output: None where there is nothing to tell.
+    seconds (``interval_s``), for any other output: None where there is nothing to tell. ``wait``
+    waits between two of them.
     """
 
     def __init__(
@@ -64,17 +74,18 @@ class LiveArea:
         line: Callable[[], str | None] | None = None,
         *,
         interval_s: float = PLAIN_INTERVAL_S,
+        wait: Wait = threading.Event.wait,
     ) -> None:
         self._console = console
         self._draw, self._line = draw, line
-        self._interval_s = interval_s
+        self._interval_s, self._wait = interval_s, wait
         self._ending = threading.Event()
         self._live: Live | None = None
         self._thread: threading.Thread | None = None
         self._terminal = ExitStack()
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if is_screen(self._console):
             self._terminal.enter_context(without_control_echo())
             self._live = Live(
                 get_renderable=self._draw,
@@ -107,7 +118,7 @@ class LiveArea:
         self._terminal.close()
 
     def _print(self, line: Callable[[], str | None]) -> None:
-        while not self._ending.wait(self._interval_s):
+        while not self._wait(self._ending, self._interval_s):
             text = line()
             if text is not None:
                 say_if_read(self._console, Text(printable(text)))

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.harness.console.console_lines import say_if_read
-from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea
+from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea, is_screen
 from splitbrain.harness.console.pace import Pace, Took
 
 #: Names of what is waited for.
@@ -71,11 +71,11 @@ class Waiting:
         self._print(f"{what} took {time.monotonic() - began_s:.1f} s")
 
     def _begin(self, what: str, now_s: float) -> None:
-        if not self._console.is_terminal:
+        if not is_screen(self._console):
             self._print(f"{what} ({_HINTS[what]})" if what in _HINTS else what)
         with self._lock:
             self._began_s[what] = now_s
-        if self._drawn is None and (self._console.is_terminal or what in self._paces):
+        if self._drawn is None and (is_screen(self._console) or what in self._paces):
             self._drawn = ExitStack()
             self._drawn.enter_context(
                 LiveArea(self._console, self._line, self._plain_line, interval_s=self._interval_s)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splitbrain.harness.console.console_lines import say_if_read
-from splitbrain.harness.console.live_area import LiveArea
+from splitbrain.harness.console.live_area import LiveArea, is_screen
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.run.progress import Progress
 
@@ -24,7 +24,7 @@ class LiveDisplay:
         self._area = LiveArea(console, self._panel, self._figures)
 
     def __enter__(self) -> Self:
-        if not self._console.is_terminal:
+        if not is_screen(self._console):
             self._print(self._title)
             self._progress.listen(self._print)
         self._area.__enter__()

@@ -1,24 +1,18 @@
-"""Display of a search: a live line on a terminal, plain lines elsewhere, and one for each plan."""
+"""Display of a search: a live line on a terminal, elsewhere one a minute, and one for each plan."""
 
 from rich.console import Console
 from rich.text import Text
 
 from splitbrain.harness.console.console_lines import say_if_read
-from splitbrain.harness.console.live_area import PLAIN_INTERVAL_S, LiveArea
+from splitbrain.harness.console.live_area import MINUTE_S, LiveArea
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.nemesis.search import SearchBudget
 
 
 class SearchDisplay(LiveArea):
-    """Context that shows progress until it is left.
+    """Context that shows progress until it is left; ``now`` is the present step in a few words."""
 
-    ``now`` is the present step in a few words; ``interval_s`` the time between two lines where the
-    output is no terminal.
-    """
-
-    def __init__(
-        self, console: Console, budget: SearchBudget, now: str, interval_s: float = PLAIN_INTERVAL_S
-    ) -> None:
+    def __init__(self, console: Console, budget: SearchBudget, now: str) -> None:
         self._budget, self.now = budget, now
 
         def draw() -> Text:
@@ -27,7 +21,7 @@ class SearchDisplay(LiveArea):
         def line() -> str:
             return self._stamped(f"{self.now}; {budget.words}")
 
-        super().__init__(console, draw, line, interval_s=interval_s)
+        super().__init__(console, draw, line, interval_s=MINUTE_S)
 
     def say(self, sentence: str) -> None:
         """Print a line that stays."""

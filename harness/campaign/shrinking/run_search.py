@@ -53,8 +53,6 @@ from splitbrain.nemesis.shrinking import shrink
 #: Share of the time that simulation may take, and its upper limit.
 _SIMULATION_SHARE: Final = 0.25
 _SIMULATION_S_MAX: Final = 600.0
-#: Seconds between two lines where the output is no terminal; a run takes about as long.
-_PLAIN_INTERVAL_S: Final = 30.0
 #: Default number of runs of a plan, and of those that must fail.
 _ASKING: Final = Repetition(tries=3, at_least=2)
 
@@ -108,9 +106,7 @@ class RunSearch:
             )
             context.callback(folder.close)
             runs = PlanRuns(self._test, folder, self._stop, interrupts, self._ready)
-            display = context.enter_context(
-                SearchDisplay(console, budget, "about to begin", _PLAIN_INTERVAL_S)
-            )
+            display = context.enter_context(SearchDisplay(console, budget, "about to begin"))
             wanted = None if self._options.any_failure else self._verdict
             comment = partial(description.comment_lines, self._name, self._verdict.text)
             watcher = _Watcher(folder, display, budget, self._asking, comment)

@@ -11,21 +11,19 @@ from rich.text import Text
 
 from splitbrain.harness.campaign.suite.definition import PlannedRun
 from splitbrain.harness.campaign.suite.ledger import RunEnded
-from splitbrain.harness.console.live_area import LiveArea
+from splitbrain.harness.console.live_area import MINUTE_S, LiveArea
 from splitbrain.harness.console.pace import pace_words
 from splitbrain.harness.console.plain_text import printable
 
 _STYLES = {"valid": "green", "invalid": "red", "failed": "red"}
 _BAR_WIDTH: Final = 20
-#: Time between two lines on the pace where the output is no terminal.
-_PLAIN_INTERVAL_S: Final = 60.0
 
 
 class Display(LiveArea):
     """Context that shows a night of ``total`` runs, ``done`` of which are over already."""
 
     def __init__(self, console: Console, total: int, done: int = 0) -> None:
-        super().__init__(console, self._panel, self._pace, interval_s=_PLAIN_INTERVAL_S)
+        super().__init__(console, self._panel, self._pace, interval_s=MINUTE_S)
         self._total, self._done, self._done_before = total, done, done
         self._lock = threading.Lock()
         self._under_way: list[str] = []

@@ -110,10 +110,11 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
     """Sweep, show it, return the exit code; raise HarnessError if no worker can be started."""
     order, stop = sweep.order, sweep.stop
     with stopped_in_order(stop, left="left at once; run folders of failures found so far stay."):
-        keep, count = order.options.keep, len(order.seeds)
+        keep, limit_s = order.options.keep, order.options.time_limit_s
+        title, count = title_of(order), len(order.seeds)
         with (
             seeds_written(order) as written,
-            SweepDisplay(console, title_of(order), count, sweep.tally, keep) as display,
+            SweepDisplay(console, title, count, sweep.tally, keep, time_limit_s=limit_s) as display,
         ):
 
             def took(result: SeedResult) -> None:

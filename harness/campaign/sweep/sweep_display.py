@@ -1,8 +1,10 @@
-"""Display of a sweep: a live line on a terminal, plain lines elsewhere."""
+"""Display of a sweep: a live line on a terminal, elsewhere a plain one each minute."""
 
 import shlex
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Self
 
 from rich.console import Console
@@ -13,8 +15,8 @@ from rich.text import Text
 from splitbrain.harness.campaign.sweep.sweep_tally import FailureClass, SweepTally, failure_class
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import say_if_read
-from splitbrain.harness.console.live_area import LiveArea
-from splitbrain.harness.console.pace import pace_words
+from splitbrain.harness.console.live_area import MINUTE_S, LiveArea, Wait
+from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.patched.loading import installed_options
 
@@ -29,14 +31,25 @@ class SweepDisplay(LiveArea):
     """Context that shows a tally until it is left."""
 
     def __init__(
-        self, console: Console, title: str, total: int, tally: SweepTally, keep_max: int
+        self,
+        console: Console,
+        title: str,
+        total: int,
+        tally: SweepTally,
+        keep_max: int,
+        *,
+        time_limit_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Wait = threading.Event.wait,
     ) -> None:
-        super().__init__(console, self._panel, self._stamped_figures)
-        self._title, self._total = title, total
+        """Set up; ``clock`` gives seconds, monotonic, and ``wait`` waits by it."""
+        line = self._stamped_figures
+        super().__init__(console, self._panel, line, interval_s=MINUTE_S, wait=wait)
+        self._title, self._total, self._time_limit_s = title, total, time_limit_s
         self._tally, self._keep_max = tally, keep_max
         #: Failures printed once their run folder is there.
         self._awaiting_folder: dict[int, SeedResult] = {}
-        self._began_s = time.monotonic()
+        self._clock, self._began_s = clock, clock()
         self._printed = 0
         self._printed_of: Counter[FailureClass] = Counter()
 
@@ -47,7 +60,7 @@ class SweepDisplay(LiveArea):
     @property
     def elapsed_s(self) -> float:
         """Return seconds since the sweep began."""
-        return time.monotonic() - self._began_s
+        return self._clock() - self._began_s
 
     def took(self, result: SeedResult) -> None:
         """Print a result that is worth a line: a failure, with its folder if it has one."""
@@ -84,13 +97,22 @@ class SweepDisplay(LiveArea):
 
     def _figures(self) -> str:
         tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
-        simulated_s = tally.virtual_us / _US_PER_S
-        skipped = f", {tally.skipped:,} skipped" if tally.skipped else ""
-        return (
-            f"{pace_words(tally.done + tally.skipped, self._total, 'seed', elapsed_s)}, "
-            f"{simulated_s / elapsed_s:,.0f}x real time, "
-            f"{tally.failed:,} failed, {tally.undecided:,} unknown{skipped}"
-        )
+        words = [f"{tally.done:,} of {self._total:,} seeds"]
+        words += [f"{tally.skipped:,} skipped"] if tally.skipped else []
+        words += [f"{tally.failed:,} failed", f"{tally.undecided:,} unknown"]
+        words += [f"{tally.crashed:,} could not be run"] if tally.crashes else []
+        words += [f"{60 * tally.done / elapsed_s:,.0f} a minute"] if tally.done else []
+        left_s = self._left_s(elapsed_s)
+        return ", ".join(words if left_s is None else [*words, f"{time_words(left_s)} left"])
+
+    def _left_s(self, elapsed_s: float) -> float | None:
+        """Return the seconds until the last seed or the time limit; None before a first seed."""
+        tally, ends_s = self._tally, list[float]()
+        if self._time_limit_s is not None:
+            ends_s.append(max(0.0, self._time_limit_s - elapsed_s))
+        if taken := tally.tried + tally.skipped:
+            ends_s.append((self._total - taken) * elapsed_s / taken)
+        return min(ends_s, default=None)
 
     def _panel(self) -> Table:
         table = Table.grid(padding=(0, 1))
