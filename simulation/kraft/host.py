@@ -86,6 +86,8 @@ class Host:
         self.incarnation = -1
         #: Why the last life ended by itself, or could not begin; None else.
         self.ended: str | None = None
+        #: When it did, microseconds, and where its core had its log end then.
+        self.ended_at = (-1, -1)
         #: Whether its disk was wiped after a life: what that had promised is gone.
         self.has_forgotten = False
         #: Directory ids that this machine's disk has had, newest last.
@@ -351,6 +353,7 @@ class Host:
         """Note that the node has ended; its process winds up in a turn of its own."""
         if exit_code != exit_codes.STOPPED or not self.is_asked_to_end:
             self.ended = f"exit code {exit_code}: {reason}"
+            self.ended_at = (self.world.now, int(self.node.replica.log_end_offset))
         number = self._life_number
         self.world.after(0, lambda: self._enter(number, lambda: self._wind_up(reason)))
 

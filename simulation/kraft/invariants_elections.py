@@ -4,7 +4,7 @@ Must never take a vote for cast before it has left its node.
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
@@ -15,13 +15,15 @@ from splitbrain.nodes.quorum.effects import (
     SendAnswer,
     SendRequest,
 )
-from splitbrain.nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, NodeId
 from splitbrain.nodes.quorum.messages import VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.persistent import QuorumState
 from splitbrain.nodes.quorum.voters import ReplicaKey
 from splitbrain.nodes.storage.layout import QUORUM_STATE
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import Invariant
-from splitbrain.simulation.kraft.wording import state_in_words
+from splitbrain.simulation.kraft.messages import message_name
+from splitbrain.simulation.kraft.wording import moment_in_words, state_in_words
 
 _LEADER: Final = "leader"
 _GIVES_NO_VOTE: Final = (AnswerFetch, AnswerFetchSnapshot)
@@ -138,6 +140,16 @@ class LeaderCompleteness(Invariant):
             )
 
 
+class _Deed(NamedTuple):
+    """When a node did something, and in which life."""
+
+    life: int
+    time_us: int
+
+    def __str__(self) -> str:
+        return f"in life {self.life}, {moment_in_words(self.time_us)}"
+
+
 class OneVote(Invariant):
     """A node votes once per epoch, and neither its epoch nor its vote is ever taken back."""
 
@@ -147,7 +159,14 @@ class OneVote(Invariant):
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
         #: (voter, its disk, epoch) -> for whom it voted; counts once the vote has left the node.
-        self._votes: dict[tuple[NodeId, DirectoryId, int], ReplicaKey] = {}
+        self._votes: dict[tuple[ReplicaKey, int], tuple[ReplicaKey, _Deed]] = {}
+        #: (node, its disk, state) -> when the node first had it written.
+        self._written: dict[tuple[ReplicaKey, QuorumState], _Deed] = {}
+        #: Content of each disk when the present life began.
+        self._begun_with: dict[NodeId, QuorumState | None] = {}
+
+    def started(self, machine: Machine) -> None:
+        self._begun_with[machine.host.node_id] = machine.quorum_state()
 
     def before(
         self, machine: Machine, effect: SendAnswer | SendRequest | PersistQuorumState
@@ -159,14 +178,26 @@ class OneVote(Invariant):
         if vote is None:
             return
         epoch, candidate = vote
-        node_id, directory_id = machine.host.node_id, machine.host.directory_ids[-1]
-        first = self._votes.setdefault((node_id, directory_id, epoch), candidate)
+        deed = (candidate, self._now(machine))
+        first, cast = self._votes.setdefault((machine.key, epoch), deed)
         if first != candidate:
             raise self.violated(
-                f"n{node_id} votes for n{candidate.node_id} in epoch {epoch} after"
-                f" n{first.node_id}",
+                f"n{machine.host.node_id} votes for n{candidate.node_id} in epoch {epoch} after"
+                f" n{first.node_id}; {self._lost_vote(machine, epoch, first, cast)}",
                 machine,
             )
+
+    def _lost_vote(self, machine: Machine, epoch: int, first: ReplicaKey, cast: _Deed) -> str:
+        """Return what became of the first vote."""
+        told = f"the one for n{first.node_id} left {cast}"
+        life = machine.host.incarnation
+        if cast.life == life:
+            state = state_in_words(machine.quorum_state())
+            return f"{told}: both are of one life, no restart lost the first; its disk has {state}"
+        state = self._begun_with.get(machine.host.node_id)
+        is_lost = state is None or (state.epoch, state.voted_id) != (epoch, first.node_id)
+        lost = "the vote was lost" if is_lost else "the node read the vote and gave another"
+        return f"{told}, and life {life} began with {state_in_words(state)}: {lost}"
 
     def _check_persisted(self, machine: Machine, effect: PersistQuorumState) -> None:
         old, new = machine.quorum_state(), effect.state
@@ -176,9 +207,27 @@ class OneVote(Invariant):
         if new.epoch < old.epoch or (new.epoch == old.epoch and not keeps_vote):
             raise self.violated(
                 f"n{machine.host.node_id} overwrites {state_in_words(old)} with"
-                f" {state_in_words(new)}",
+                f" {state_in_words(new)}; {self._taken_back(machine, old, new)}",
                 machine,
             )
+        self._written.setdefault((machine.key, new), self._now(machine))
+
+    def _taken_back(self, machine: Machine, old: QuorumState, new: QuorumState) -> str:
+        """Return what a new state contradicts, since when it stood, and what had left of it."""
+        written = self._written.get((machine.key, old))
+        since = "" if written is None else f", written {written}"
+        lost = f"its epoch falls from {old.epoch} to {new.epoch}"
+        if new.epoch == old.epoch:
+            lost = f"its vote for n{old.voted_id} in epoch {old.epoch} is lost"
+        vote = self._votes.get((machine.key, old.epoch))
+        left = "no vote of that epoch has left it"
+        if vote is not None:
+            left = f"a vote for n{vote[0].node_id} left {vote[1]}"
+        life = machine.host.incarnation
+        return f"{lost} in life {life} (the old state{since}); {left}"
+
+    def _now(self, machine: Machine) -> _Deed:
+        return _Deed(machine.host.incarnation, self.ghost.world.now)
 
 
 class DurableBeforeSaid(Invariant):
@@ -201,8 +250,8 @@ class DurableBeforeSaid(Invariant):
         # One that no fault has harmed and that cannot be read is as good as none.
         if state is None or epoch > state.epoch:
             raise self.violated(
-                f"n{machine.host.node_id} speaks in epoch {epoch}, its disk has"
-                f" {state_in_words(state)}",
+                f"n{machine.host.node_id} speaks in epoch {epoch} ({message_name(message)}), its"
+                f" disk has {state_in_words(state)}",
                 machine,
             )
         has_none = isinstance(effect, _GIVES_NO_VOTE)

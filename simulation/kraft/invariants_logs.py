@@ -5,7 +5,8 @@ word for what is on its disk.
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
-from typing import Final
+from bisect import bisect_right
+from typing import Final, NamedTuple
 
 from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
@@ -19,7 +20,8 @@ from splitbrain.nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from splitbrain.nodes.quorum.identifiers import NO_EPOCH
+from splitbrain.nodes.quorum.events import AnswerReceived
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, NodeId
 from splitbrain.nodes.quorum.messages import FetchAnswer, FetchRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import Invariant
@@ -59,11 +61,28 @@ class LogMatching(Invariant):
             known = records.setdefault((entry.epoch, offset), record)
             if known != record:
                 raise self.violated(
-                    f"n{machine.host.node_id} has at {offset} {_after(record)}, another log has"
-                    f" there {_after(known)}",
+                    f"n{machine.host.node_id} has at {offset} {_after(record)},"
+                    f" {self._parting(machine, offset, known)}",
                     machine,
                 )
             before = entry.epoch
+
+    def _parting(self, machine: Machine, offset: int, known: tuple[Entry, int]) -> str:
+        """Return which log has the other record, and where the two part."""
+        assert machine.log is not None
+        mine = machine.log.entries
+        for other in self.ghost.machines.values():
+            log = other.left if other.log is None else other.log.entries
+            if other is not machine and log[offset : offset + 1] == [known[0]]:
+                parted = _parted_at(mine, log)
+                where = f"n{other.host.node_id} has there {_after(known)}"
+                if parted == offset:
+                    return where
+                return (
+                    f"{where}; the two logs part at {parted} already: {_at(mine, parted)}, and"
+                    f" {_at(log, parted)}"
+                )
+        return f"another log had there {_after(known)}"
 
 
 class HighWatermarkRises(Invariant):
@@ -205,16 +224,63 @@ class CommittedNeverChanges(Invariant):
             )
 
 
+class _Parting(NamedTuple):
+    """A leader's answer that the logs diverge, and how the follower stood when it came."""
+
+    life: int
+    time_us: int
+    leader: int
+    epoch: int
+    diverging: tuple[int, int]
+    #: The leader's own end of its largest epoch that is not above the follower's last one.
+    right: tuple[int, int] | None
+    end_offset: int
+    high_watermark: int
+
+    def __str__(self) -> str:
+        epoch, offset = self.diverging
+        told = f"n{self.leader} of epoch {self.epoch} told it that the logs diverge at {offset}"
+        is_wrong = self.right is not None and self.right != self.diverging
+        truth = f", but n{self.leader}'s log has {_ends(self.right)}" if is_wrong else ""
+        mark = f", its high watermark was {self.high_watermark}"
+        return (
+            f"{told} (end of epoch {epoch}){truth}; its log ended at {self.end_offset} then"
+            f"{mark if self.high_watermark >= 0 else ''}"
+        )
+
+
 class NobodyHalts(Invariant):
     """A node never has a reason to stop by itself, nor not to start, but for its disk's faults."""
 
     id = "INV-14"
     before_effects = (Halt,)
+    events = (AnswerReceived,)
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        self._partings: dict[NodeId, _Parting] = {}
+
+    def took(self, machine: Machine, event: AnswerReceived) -> None:
+        answer = event.answer
+        if isinstance(answer, FetchAnswer) and answer.diverging is not None:
+            assert machine.log is not None
+            epoch, end_offset = machine.last_of_log()
+            leader = self.ghost.machines[event.peer].log
+            self._partings[machine.host.node_id] = _Parting(
+                machine.host.incarnation,
+                self.ghost.world.now,
+                event.peer,
+                answer.epoch,
+                answer.diverging,
+                None if leader is None else _end_of_epoch(leader.entries, epoch),
+                end_offset,
+                machine.high_watermark,
+            )
 
     def before(self, machine: Machine, effect: Halt) -> None:
         # No disk's fault explains it: a node that cannot trust its disk ends, it does not halt.
         raise self.violated(
-            f"n{machine.host.node_id} halts: {effect.reason}",
+            f"n{machine.host.node_id} halts: {effect.reason}{self._cause(machine)}",
             machine,
             kind=class_of_end(effect.reason),
         )
@@ -225,10 +291,29 @@ class NobodyHalts(Invariant):
             return
         if not machine.disk_past.explains(reason):
             raise self.violated(
-                f"n{machine.host.node_id} ended by itself, {reason}",
+                f"n{machine.host.node_id} ended by itself, {reason}{self._cause(machine)}",
                 machine,
                 kind=class_of_end(reason),
             )
+
+    def _cause(self, machine: Machine) -> str:
+        """Return what went wrong with the node's log before, or in the very step of its end."""
+        causes: list[str] = []
+        parting = self._partings.get(machine.host.node_id)
+        host, now = machine.host, self.ghost.world.now
+        # A process that has ended by itself is there until its disk has done what it was given.
+        when = (now, host.node.replica.log_end_offset) if machine.log else host.ended_at
+        if parting is not None and parting.time_us == when[0]:
+            causes.append(f"in this step {parting}, and the node would have it end at {when[1]}")
+        entries = machine.left if machine.log is None else machine.log.entries
+        committed = self.ghost.committed
+        if entries[: len(committed)] != committed[: len(entries)]:
+            first = _parted_at(entries, committed)
+            causes.append(
+                f"its log had parted from the committed records at {first} before:"
+                f" {_at(entries, first)}, not {record_in_words(committed[first])}"
+            )
+        return "".join(f"; {cause}" for cause in causes)
 
 
 class OnlyCommittedIsTold(Invariant):
@@ -247,6 +332,12 @@ class OnlyCommittedIsTold(Invariant):
             )
 
 
+def _parted_at(entries: list[Entry], others: list[Entry]) -> int:
+    """Return the first offset at which two logs have different records."""
+    pairs = enumerate(zip(entries, others, strict=False))
+    return next(offset for offset, (mine, theirs) in pairs if mine != theirs)
+
+
 def _at(entries: list[Entry], offset: int) -> str:
     return record_in_words(entries[offset] if offset < len(entries) else None)
 
@@ -255,3 +346,14 @@ def _after(record: tuple[Entry, int]) -> str:
     entry, before = record
     where = "first of all" if before == NO_EPOCH else f"after one of epoch {before}"
     return f"{record_in_words(entry)} {where}"
+
+
+def _end_of_epoch(entries: list[Entry], epoch: int) -> tuple[int, int]:
+    """Return the largest epoch of a log that is not above this one, and where it ends."""
+    end = bisect_right(entries, epoch, key=lambda entry: entry.epoch)
+    return (entries[end - 1].epoch if end else NO_EPOCH, end)
+
+
+def _ends(end: tuple[int, int] | None) -> str:
+    assert end is not None
+    return f"epoch {end[0]} end at {end[1]}"

@@ -50,11 +50,11 @@ def describe(message: Any) -> tuple[str, str, bool]:
     """Name and detail of a message, and whether it carries nothing new."""
     match message:
         case PeerRequest(request=request):
-            return _name(request), _detail(request), _is_idle(request)
+            return message_name(request), _detail(request), _is_idle(request)
         case PeerAnswer(answer=None):
             return "Answer", "", False
         case PeerAnswer(answer=answer):
-            return _name(answer), _detail(answer), _is_idle(answer)
+            return message_name(answer), _detail(answer), _is_idle(answer)
         case ClientRequest():
             value = "" if message.value is None else f" {message.value!r}"
             return message.kind, f"{message.key}{value} ({message.operation})", False
@@ -65,7 +65,8 @@ def describe(message: Any) -> tuple[str, str, bool]:
             return type(message).__name__.lower(), "", True
 
 
-def _name(message: object) -> str:
+def message_name(message: object) -> str:
+    """Return the name by which a story tells a message of the quorum."""
     return type(message).__name__.removesuffix("Request")
 
 

@@ -18,6 +18,7 @@ from splitbrain.simulation.kraft.mirrored_log import Entry
 _CHANGING: Final = re.compile(r"/\S+|\b0x[0-9a-f]+|(?<!INV-)(?<![\w-])n?-?\d+\b")
 #: So much is shown of a record that is no command.
 _SHOWN_BYTES: Final = 16
+_US_PER_MS: Final = 1_000
 _HALTED: Final = f"exit code {HALTED}: "
 #: Words of a reason after which its details begin.
 _DETAILS: Final = re.compile(r" at byte | \(log offset |; |: '")
@@ -30,6 +31,11 @@ def state_in_words(state: QuorumState | None) -> str:
     vote = "no vote" if state.voted_id is None else f"a vote for n{state.voted_id}"
     leader = "" if state.leader_id is None else f" led by n{state.leader_id}"
     return f"epoch {state.epoch}{leader}, with {vote}"
+
+
+def moment_in_words(time_us: int) -> str:
+    """Return when something happened, as the moment of a violation is told."""
+    return f"{time_us / _US_PER_MS:,.1f} ms into the run"
 
 
 def record_in_words(entry: Entry | None) -> str:
