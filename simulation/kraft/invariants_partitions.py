@@ -146,12 +146,9 @@ class LeadersWereInSync(PartitionChanges):
             return
         said = f"at {change.offset} broker {after.leader} is elected for {change.name}"
         final = later.partitions[after.topic_id, after.partition_id]
-        if final.leader == after.leader and _is_absent(change, final):
-            raise self.violated(
-                f"{said}, and is fenced, about to go, or has lost its replica",
-                machine,
-                kind="absent",
-            )
+        absence = _absence(change, final) if final.leader == after.leader else None
+        if absence is not None:
+            raise self.violated(f"{said}, and {absence}", machine, kind="absent")
         if before is None:
             return
         eligible = _eligible(before)
@@ -239,13 +236,18 @@ class PartitionsAreLed(CommittedBatches):
                 )
 
 
-def _is_absent(change: _Change, final: PartitionRecord) -> bool:
-    """Whether the leader cannot serve, as things are after the whole batch."""
+def _absence(change: _Change, final: PartitionRecord) -> str | None:
+    """Return why the leader cannot serve, as things are after the whole batch; None: it can."""
     later, leader = change.later, final.leader
     was, now = change.first.brokers.get(leader), later.brokers.get(leader)
-    if now is None or now.fenced or not later.has_replica(final, leader):
-        return True
-    return now.in_controlled_shutdown and not (was is not None and was.fenced)
+    if now is None:
+        return "is not registered"
+    if now.fenced:
+        return "is fenced"
+    if not later.has_replica(final, leader):
+        return "has no replica, or has lost it"
+    is_back = was is not None and was.fenced
+    return "is about to go" if now.in_controlled_shutdown and not is_back else None
 
 
 def _eligible(partition: PartitionRecord) -> tuple[int, ...]:
