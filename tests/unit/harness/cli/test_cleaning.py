@@ -75,7 +75,12 @@ def test_a_process_that_works_in_a_dead_ones_temporary_folder_is_killed(tmp_path
     folder.mkdir()
 
     def sleeper(argument: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", "input()", argument], stdin=subprocess.PIPE)
+        """Return it once it runs: one just begun has no command line for a moment."""
+        command = [sys.executable, "-c", "print(flush=True); input()", argument]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        return process
 
     with sleeper(f"-Djava.io.tmpdir={folder}") as user, sleeper(f"{folder}-other") as stranger:
         cleaning.kill_users(folder)
