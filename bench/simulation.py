@@ -3,15 +3,16 @@
 Run as ``python -m bench.simulation [--seeds 20] [--repeats 5] [--smoke]``. Two sorts of worlds:
 
 - fixed ones (``bench.simulation_worlds``), 30 simulated seconds of load and faults and about two of
-  recovery, with the checkers of outcomes: at three rates; with one part of the watching left out
-  (the ghost state is kept up without invariants too, and what would be hashed is still encoded);
-  for growing time and growing numbers of clients. The figure is milliseconds of processor time for
-  30 simulated seconds. The worlds take turns, so that what else the machine does hits all alike;
+  recovery, with the checkers of outcomes: at three rates; with Kafka's metadata; with one part of
+  the watching left out (the ghost state is kept up without invariants too, and what would be hashed
+  is still encoded); for growing time and growing numbers of clients. The figure is milliseconds of
+  processor time for 30 simulated seconds. The worlds take turns, so that what else the machine does
+  hits all alike;
 - the worlds that a sweep draws, of registers and of metadata, each seed once, drawing included.
 
 Seconds are of this machine and of ``time.process_time``; steps, operations and traces are the same
-everywhere. How soon planted bugs are found, also per hour of processor time: ``bench.planted``. The
-last line is one JSON object.
+everywhere. Beside another checkout: ``bench.simulation_pairs``. How soon planted bugs are found,
+also per hour of processor time: ``bench.planted``. The last line is one JSON object.
 """
 
 import argparse
@@ -51,6 +52,7 @@ _US: Final = 1_000_000
 #: lead refuse some, and faults cost some.
 _ASKED: Final = {2: 2.7, 10: 13.6, 50: 64.0}
 _BASE_RATE: Final = 10
+_BROKERS: Final = 2
 _TIMES_S: Final = (10, 30, 90)
 _CLIENTS: Final = (5, 10, 20)
 _ALL_MUTED: Final = frozenset({*(kind.id for kind in INVARIANTS), *LIVENESS})
@@ -154,7 +156,20 @@ def fixed_worlds(load_s: int) -> dict[str, list[Measured]]:
         Measured(name="without the trace hash", scenario=base, system=UnhashedSimulation()),
         Measured(name="messages through the wire codec", scenario=framed),
     ]
-    return {"rate": rates, "share": shares, "time": times, "clients": clients}
+    metadata = [
+        Measured(
+            name=f"{rate} operations a second, metadata",
+            scenario=fixed_world(rate=_ASKED[rate], load_s=load_s, brokers=_BROKERS),
+        )
+        for rate in (_BASE_RATE, max(_ASKED))
+    ]
+    return {
+        "rate": rates,
+        "metadata": metadata,
+        "share": shares,
+        "time": times,
+        "clients": clients,
+    }
 
 
 class Growth(msgspec.Struct, frozen=True):

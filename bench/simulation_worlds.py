@@ -1,9 +1,9 @@
 """The fixed worlds whose cost ``bench.simulation`` measures: made by hand, not by the swarm.
 
-Three voters, five clients on registers, the default timeouts of the quorum, a fault every two or
-three seconds: kill, partition, power cut and pause in turn, of the leader or of a drawn node, for
-0.4 to 1.2 s. Everything heals in the end. Must never depend on what the swarm draws, so that
-figures can be compared between versions.
+Three voters, five clients on registers, or on topics with two brokers besides, the default timeouts
+of the quorum, a fault every two or three seconds: kill, partition, power cut and pause in turn, of
+the leader or of a drawn node, for 0.4 to 1.2 s. Everything heals in the end. Must never depend on
+what the swarm draws, so that figures can be compared between versions.
 """
 
 from typing import Final
@@ -27,18 +27,22 @@ _DURATIONS_US: Final = (400_000, 800_000, 1_200_000)
 _DRAW_STRIDE: Final = 1_000_003
 
 
-def fixed_world(*, rate: float, load_s: int = 30, clients: int = 5) -> Scenario:
+def fixed_world(*, rate: float, load_s: int = 30, clients: int = 5, brokers: int = 0) -> Scenario:
     """Return a world of three voters in trouble.
 
     Args:
         rate: operations per second that all clients together are asked for.
         load_s: seconds of load and faults; recovery comes after.
         clients: worker slots.
+        brokers: with any, Kafka's metadata is above the log, and clients create and delete topics.
     """
+    workload = "topics" if brokers else "register"
     return Scenario(
         system="kraft",
         seed=WORLD_SEED,
-        load=LoadOptions(clients=clients, rate=rate),
+        observers=brokers,
+        state_machine="metadata" if brokers else "registers",
+        load=LoadOptions(workload=workload, clients=clients, rate=rate),
         faults=_faults(load_s * _US),
         load_us=load_s * _US,
     )

@@ -50,10 +50,14 @@ def _proposals(
     for number, state in enumerate(topic.partitions):
         if state.leader != broker_id:
             continue
+        is_recovering = state.leader_recovery_state == _RECOVERING
+        if state.isr == state.replicas and not is_recovering:
+            # Nearly all: nobody is missing.
+            continue
         joining = tuple(
             each for each in state.replicas if each not in state.isr and is_active(image, each)
         )
-        if joining or state.leader_recovery_state == _RECOVERING:
+        if joining or is_recovering:
             yield PartitionToAlter(
                 partition_index=number,
                 leader_epoch=state.leader_epoch,

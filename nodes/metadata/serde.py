@@ -8,6 +8,7 @@ Source: KIP-631, "Record Formats"; the framing as a real controller writes it.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -20,6 +21,8 @@ from splitbrain.nodes.wire.errors import WireError
 from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned
 
 FRAME_VERSION: Final = 1
+#: Records that stay decoded, each of some hundred bytes.
+_RECORDS_KEPT_MAX: Final = 16_384
 
 
 class RecordType(NamedTuple):
@@ -116,6 +119,9 @@ def encode_record(record: MetadataRecord, version: int | None = None) -> bytes:
     return b"".join(parts)
 
 
+# The same bytes are read when they are committed, from a log that is read anew, and by whoever
+# follows within one process.
+@lru_cache(_RECORDS_KEPT_MAX)
 def decode_record(data: bytes) -> MetadataRecord:
     """Return the record in these bytes, all of which it must fill.
 

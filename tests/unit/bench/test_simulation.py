@@ -20,6 +20,15 @@ def test_the_fixed_world_has_three_voters_and_a_fault_every_two_or_three_seconds
     assert {fault.kind for fault in world.faults} == {"kill", "partition", "power", "pause"}
 
 
+def test_the_fixed_world_of_metadata_has_brokers_and_topics() -> None:
+    world = fixed_world(rate=10, load_s=3, brokers=2)
+    assert (world.state_machine, world.observers, world.load.workload) == ("metadata", 2, "topics")
+    assert world.faults == fixed_world(rate=10, load_s=3).faults
+    outcome = simulate(world, KraftSimulation())
+    assert outcome.violation is None
+    assert outcome.figures["acknowledged"] > 0
+
+
 def test_without_the_trace_hash_the_run_is_the_same() -> None:
     world = fixed_world(rate=5, load_s=3)
     hashed, unhashed = (
@@ -47,6 +56,6 @@ def test_the_last_line_says_what_was_measured(capsys: pytest.CaptureFixture[str]
     assert main(["--smoke", "--seeds", "1", "--repeats", "1"]) == 0
     facts = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert facts["is_smoke"]
-    assert list(facts["fixed"]) == ["rate", "share", "time", "clients"]
+    assert list(facts["fixed"]) == ["rate", "metadata", "share", "time", "clients"]
     assert all(row["operations_per_s"] > 0 for row in facts["fixed"]["rate"])
     assert [row["seeds"] for row in facts["swarm"].values()] == [1, 1]
