@@ -9,9 +9,12 @@
   where there is enough to judge.
 - Pairs of enqueues and dequeues, for any other FIFO queue.
 - Reachability, where states are bounded: is there an answer that nothing can lead to?
-- Where operations are open: the search in which they may take effect any number of times. It
-  cannot drown in the ways to use them, and if even that has no order, none exists. An order found
-  that way proves something only if it repeats none of them.
+- Where operations are open: a dive, a search that forgets which of them it has used. It finds an
+  order where there are many, and refutes nothing. Where it is a fast one it is part of the first
+  try.
+- There, too: the search in which they may take effect any number of times. It cannot drown in the
+  ways to use them, and if even that has no order, none exists. An order found that way proves
+  something only if it repeats none of them.
 - The exact search as long as the budget lasts, compiled where numba is installed.
 
 A step answers with a ``Decision`` or leaves the part to the next one. Verdicts do not depend on
@@ -20,9 +23,9 @@ numba.
 
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -34,6 +37,7 @@ from splitbrain.checker.linearizability.methods.reachability import unreachable
 from splitbrain.checker.linearizability.methods.search import Search
 from splitbrain.checker.linearizability.methods.zones import judge_zones
 from splitbrain.checker.linearizability.part.outcome import (
+    DIVE,
     ELEMENTS,
     EXACT,
     GUIDED,
@@ -49,6 +53,9 @@ from splitbrain.checker.linearizability.part_source import PartSource
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Budget
 
+if TYPE_CHECKING:
+    from splitbrain.checker.linearizability.kernel.compiled_search import CompiledSearch
+
 #: Configurations, and as many more for each operation, after which more than the plain search is
 #: asked; most histories without violation need one per operation.
 FIRST_TRY_CONFIGURATIONS_MAX = 5_000
@@ -56,6 +63,8 @@ FIRST_TRY_PER_OPERATION = 2
 #: The same for the compiled search, which is a hundred times as fast.
 COMPILED_FIRST_TRY_CONFIGURATIONS_MAX = 50_000
 COMPILED_FIRST_TRY_PER_OPERATION = 4
+#: How many times the configurations of a first try a dive may take.
+DIVE_TIMES: Final = 4
 #: Operations of a part beyond which the compiled search is asked at once.
 FIRST_TRY_OPERATIONS_MAX: Final = 50_000
 #: Configurations of the first turn of each compiled search.
@@ -120,20 +129,30 @@ class Portfolio:
         unknown = self.first or Outcome(Verdict.UNKNOWN)
         return Decision(EXACT, msgspec.structs.replace(unknown, reason=reason or unknown.reason))
 
-    def tried(self, configurations_max: int) -> Outcome:
+    @cached_property
+    def dives_first(self) -> bool:
+        """Whether a dive comes right after a short first try, as rule 8 makes it a fast one."""
+        source = self.source
+        told = self.compiled_first and source.transitions.moves is not None
+        return told and _has_open_that_matter(source)
+
+    def tried(self, configurations_max: int, *, compiled: bool, dive: bool = False) -> Outcome:
         """Search with a limit: compiled if possible, else in Python."""
         source = self.source
-        if COMPILED:
+        if compiled:
             from splitbrain.checker.linearizability.kernel.compiled_search import (
                 CompiledSearch,
                 DoesNotFit,
             )
 
+            columns, limit = source.columns, configurations_max
             with suppress(DoesNotFit):
-                return CompiledSearch(
-                    source.columns, source.compiled, self.budget, configurations_max
-                ).run()
-        return Search(source.problem, self.budget, configurations_max).run()
+                search = CompiledSearch(
+                    columns, source.compiled, self.budget, limit, guided=dive, dive=dive
+                )
+                return search.run() if dive else self._explained(search, search.run())
+        search = Search(source.problem, self.budget, configurations_max, dive=dive)
+        return search.run() if dive else self._explained(search, search.run())
 
     def searched(self, *, repeated: bool = False) -> tuple[str, Outcome]:
         """Search as long as the budget lasts; return the algorithm and its outcome."""
@@ -144,8 +163,13 @@ class Portfolio:
             unlimited = range(len(source) if repeated else 0)
             with suppress(DoesNotFit):
                 return search_in_turns(source, self.budget, unlimited, explained=self.explained)
-        problem = source.repeated if repeated else source.problem
-        return EXACT, Search(problem, self.budget).run()
+        search = Search(source.repeated if repeated else source.problem, self.budget)
+        return EXACT, self._explained(search, search.run())
+
+    def _explained(self, search: "Search | CompiledSearch", outcome: Outcome) -> Outcome:
+        """Return the outcome with the longest orders where they have to be told."""
+        is_told = self.explained and outcome.verdict is Verdict.INVALID
+        return search.furthest(outcome) if is_told else outcome
 
 
 def search_in_turns(
@@ -246,17 +270,14 @@ def by_positions(portfolio: Portfolio) -> Decision | None:
 
 
 def by_first_try(portfolio: Portfolio) -> Decision | None:
-    """Decide by a search that gives up early."""
-    source = portfolio.source
-    if portfolio.compiled_first:
-        per_operation = COMPILED_FIRST_TRY_PER_OPERATION * len(source)
-        limit = COMPILED_FIRST_TRY_CONFIGURATIONS_MAX + per_operation
-        first = portfolio.tried(limit)
-    else:
-        limit = FIRST_TRY_CONFIGURATIONS_MAX + FIRST_TRY_PER_OPERATION * len(source)
-        first = Search(source.problem, portfolio.budget, limit).run()
+    """Decide by a search that gives up early, and a dive if it is a fast one."""
+    compiled = portfolio.compiled_first
+    limit = FIRST_TRY_CONFIGURATIONS_MAX if portfolio.dives_first else _limit(portfolio, compiled)
+    first = portfolio.tried(limit, compiled=compiled)
     portfolio.first = first
-    return None if first.verdict is Verdict.UNKNOWN else Decision(EXACT, first)
+    if first.verdict is not Verdict.UNKNOWN:
+        return Decision(EXACT, first)
+    return _dived(portfolio) if portfolio.dives_first else None
 
 
 def by_reachability(portfolio: Portfolio) -> Decision | None:
@@ -264,7 +285,7 @@ def by_reachability(portfolio: Portfolio) -> Decision | None:
     source = portfolio.source
     if not source.model.bounded_states:
         return None
-    steps = declared_steps(source.model, source.calls, source.transitions)
+    steps = declared_steps(source.transitions)
     place = None if steps is None else unsupplied(steps, source.columns)
     if place is None:
         calls = len(source.calls)
@@ -274,6 +295,12 @@ def by_reachability(portfolio: Portfolio) -> Decision | None:
     first = portfolio.first or Outcome(Verdict.UNKNOWN)
     refuted = msgspec.structs.replace(first, verdict=Verdict.INVALID, reason=None, exhausted=False)
     return Decision(REACHABLE, refuted, place=place)
+
+
+def by_dive(portfolio: Portfolio) -> Decision | None:
+    """Find an order by a search that forgets which operations without answer it has used."""
+    later = not portfolio.dives_first and _has_open_that_matter(portfolio.source)
+    return _dived(portfolio) if later else None
 
 
 def by_repetition(portfolio: Portfolio) -> Decision | None:
@@ -307,6 +334,7 @@ STEPS: Final[tuple[Step, ...]] = (
     by_first_try,
     by_fifo_pairs,
     by_reachability,
+    by_dive,
     by_repetition,
     by_search,
 )
@@ -314,6 +342,20 @@ STEPS: Final[tuple[Step, ...]] = (
 SEARCHES: Final = (by_first_try, *STEPS[5:])
 #: Steps that never take long.
 QUICK_STEPS: Final = STEPS[:4]
+
+
+def _limit(portfolio: Portfolio, compiled: bool) -> int:
+    """Return the configurations of a first try."""
+    count = len(portfolio.source)
+    if compiled:
+        return COMPILED_FIRST_TRY_CONFIGURATIONS_MAX + COMPILED_FIRST_TRY_PER_OPERATION * count
+    return FIRST_TRY_CONFIGURATIONS_MAX + FIRST_TRY_PER_OPERATION * count
+
+
+def _dived(portfolio: Portfolio) -> Decision | None:
+    limit = DIVE_TIMES * _limit(portfolio, COMPILED)
+    outcome = portfolio.tried(limit, compiled=COMPILED, dive=True)
+    return Decision(DIVE, outcome) if outcome.verdict is Verdict.VALID else None
 
 
 def _has_open_that_matter(source: PartSource) -> bool:

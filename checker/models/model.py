@@ -48,17 +48,26 @@ class ElementKinds(NamedTuple):
     order: Order
 
 
-class Moves(NamedTuple):
-    """States of an object at one call."""
-
-    #: The only state that allows the call; ``ANY`` if several do.
-    needs: Hashable
-    #: The only state that it leads to from others; ``ANY`` if it leads to none.
-    leaves: Hashable
-
-
 #: No single state.
 ANY: Final = object()
+
+
+class Moves(NamedTuple):
+    """States of an object at one call.
+
+    They tell all of it: a call without ``needs`` or ``bars`` is allowed everywhere, and one without
+    ``acts`` leads wherever it is allowed to what it ``leaves``.
+    """
+
+    #: The only state that allows the call; ``ANY`` if several do.
+    needs: Hashable = ANY
+    #: The only state that it leads to from others; ``ANY`` if it leads to none.
+    leaves: Hashable = ANY
+    #: The only one of the states that allow it in which it does so; ``ANY`` if it does in all of
+    #: them. An answered call has one only if it is what it needs.
+    acts: Hashable = ANY
+    #: The only state that does not allow it; ``ANY`` if none or several do not.
+    bars: Hashable = ANY
 
 
 class Model:
@@ -156,7 +165,8 @@ class Model:
         """Return what a call needs and leaves in any state; None where it takes all states to say.
 
         A search that knows it from all calls leaves a state that is still needed only if another
-        call leads back in time. Where states are few it is found out without this.
+        call leads back in time, which is found out without this where states are few; and it uses
+        an operation without answer only where something else needs the state that it leaves.
         """
         del call
         return None

@@ -49,13 +49,14 @@ class CasRegister(KeyedModel):
     def moves(self, call: Call) -> Moves | None:
         """Need the value that was read or expected, leave the one that is set."""
         if call.f == "read":
-            return Moves(call.result if call.known else ANY, ANY)
+            return Moves(needs=call.result) if call.known else Moves()
         if call.f == "write":
-            return Moves(ANY, call.argument)
+            return Moves(leaves=call.argument)
         expected, new = call.argument
         if call.known and not succeeded(call):
-            return Moves(ANY, ANY)
-        return Moves(expected if call.known else ANY, ANY if expected == new else new)
+            return Moves(bars=expected)
+        needs, leaves = expected if call.known else ANY, ANY if expected == new else new
+        return Moves(needs, leaves, acts=expected)
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Require a cas' expected and new value, and answers that repeat them."""

@@ -15,10 +15,17 @@ from splitbrain.checker.linearizability.kernel.demands import (
     STEPS_MAX,
     AllSteps,
     all_steps,
+    by_row,
     declared_steps,
     demands_of,
+    fill_table,
 )
-from splitbrain.checker.linearizability.kernel.kernel_layout import UNASKED, Integers, Layout
+from splitbrain.checker.linearizability.kernel.kernel_layout import (
+    MANY_PRODUCTS,
+    UNASKED,
+    Integers,
+    Layout,
+)
 from splitbrain.checker.linearizability.kernel.kernel_sweep import (
     TOO_WIDE,
     WIDTH_MAX,
@@ -71,13 +78,26 @@ class CompiledModel:
         self.table[state, call] = following
 
     @cached_property
+    def declared(self) -> AllSteps | None:
+        """Return what the model tells of each call, if it does; all steps are entered then.
+
+        Raises:
+            DoesNotFit: there are too many states.
+        """
+        steps = declared_steps(self.transitions)
+        if steps is not None:
+            self._make_room(steps.states)
+            fill_table(self.table[: steps.states, : len(self.calls)], self.transitions)
+        return steps
+
+    @cached_property
     def steps(self) -> AllSteps | None:
         """Return all steps, if states are bounded and few or the model tells of each call.
 
         Raises:
             DoesNotFit: there are too many states.
         """
-        steps = declared_steps(self.model, self.calls, self.transitions)
+        steps = self.declared
         # All steps tell more: of a refusal, for instance, that one state alone gives it.
         few = steps is None or steps.states * len(self.calls) <= STEPS_MAX
         if few and self.model.bounded_states:
@@ -89,10 +109,15 @@ class CompiledModel:
         return steps
 
     def _make_room(self, states: int) -> None:
-        while states > len(self.table):
-            if 2 * self.table.size > TRANSITIONS_MAX:
+        rows, width = self.table.shape
+        while states > rows:
+            rows *= 2
+        if rows > len(self.table):
+            if rows * width > TRANSITIONS_MAX:
                 raise DoesNotFit
-            self.table = longer(self.table, UNASKED)
+            grown = np.full((rows, width), UNASKED, dtype=self.table.dtype)
+            grown[: len(self.table)] = self.table
+            self.table = grown
 
 
 class LaidOut(NamedTuple):
@@ -165,8 +190,10 @@ def lay_out(
         overwrite=model.overwrite,
         guided=steps is not None,
         horizon=count,
+        dive=False,
         **demands._asdict(),
         **_packed(opened.groups),
+        **_leading(opened.groups, model.declared or steps),
     )
     return LaidOut(layout, place_by_rank, opened.groups, opened.dropped, width)
 
@@ -238,6 +265,26 @@ def _packed(groups: Sequence[OpenGroup]) -> dict[str, Integers]:
             ]
         ),
         "guard": _integers(guards),
+    }
+
+
+def _leading(groups: Sequence[OpenGroup], steps: AllSteps | None) -> dict[str, Any]:
+    """Return the groups by the states that they leave, for rules 7 and 8."""
+    if steps is None:
+        empty = np.zeros(3, dtype=np.int64)
+        names = ("needs", "group_acts_in", "leading_at", "leading")
+        return {"sparing": False, **dict.fromkeys(names, empty)}
+    calls = _integers([group.call for group in groups])
+    product = steps.product[calls]
+    rows = np.where(product == MANY_PRODUCTS, steps.states, product)
+    leading_at, leading = by_row(rows, steps.states + 1)
+    acts_in = steps.acts_in if groups else None
+    return {
+        "sparing": acts_in is not None,
+        "needs": steps.allowed_by,
+        "group_acts_in": _integers([]) if acts_in is None else acts_in[calls],
+        "leading_at": leading_at,
+        "leading": leading,
     }
 
 

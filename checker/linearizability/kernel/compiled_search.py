@@ -52,6 +52,8 @@ class CompiledSearch:
             are few; that costs some time beforehand.
         by_rank: sweep all configurations of one rank before any of the next, instead of depth
             first.
+        dive: forget which ``info`` operations were used, and try few at once; it finds orders
+            alone, so that ``invalid`` means no more than that it found none.
 
     Raises:
         DoesNotFit: the part is too wide, or (from ``run``) has too many states.
@@ -67,6 +69,7 @@ class CompiledSearch:
         *,
         guided: bool = False,
         by_rank: bool = False,
+        dive: bool = False,
     ) -> None:
         self.model = model
         self._budget = budget
@@ -81,7 +84,7 @@ class CompiledSearch:
         self._by_rank = by_rank and len(self._laid_out.layout.ends) > 0
         #: Configurations of earlier walks.
         self._before = 0
-        self._begin(self._laid_out.layout)
+        self._begin(self._laid_out.layout._replace(dive=dive))
 
     def _begin(self, layout: Layout) -> None:
         self._layout = layout
@@ -129,18 +132,21 @@ class CompiledSearch:
         Rule 7 leaves a configuration for an operation far ahead. Let U be the last operation that
         any was left for or stood before: not all up to it have a place. Walking once more with the
         demands before U alone either comes to U wherever that is possible, or shows that the
-        longest orders end before it. That may take far longer than the verdict did; beyond the
-        limit U is reported without an order.
+        longest orders end before it. Rule 8 comes as far as there is an order, but not to states
+        that only operations without answer lead to which nothing needs; it is left out. All this
+        may take far longer than the verdict did; beyond the limit U is reported without an order.
         """
         control = self._memory.control
         limit = FURTHEST_FIRST + int(FURTHEST_TIMES * control[codes.CONFIGURATIONS])
-        while self._layout.guided:
+        while self._layout.guided or self._layout.sparing:
             control = self._memory.control
-            rank = max(int(control[codes.STRANDED]), int(control[codes.DEEPEST]))
-            if rank == int(control[codes.DEEPEST]) and self._layout.horizon <= rank:
+            deepest = int(control[codes.DEEPEST])
+            rank = max(int(control[codes.STRANDED]), deepest)
+            within = not self._layout.guided or self._layout.horizon <= rank
+            if rank == deepest and within and not self._layout.sparing:
                 break
             self._before += int(control[codes.CONFIGURATIONS])
-            self._begin(self._layout._replace(horizon=rank))
+            self._begin(self._layout._replace(horizon=rank, sparing=False))
             again = self.advance(limit)
             if again is None or again.verdict is not Verdict.INVALID:
                 ends = (Ending(rank, None, ()),)
@@ -165,6 +171,7 @@ class CompiledSearch:
                 (_STACK_FIRST if self._by_rank else 0, codes.USED + words), dtype=np.int64
             ),
             tried=np.zeros((len(layout.pure), 2), dtype=np.int64),
+            wanted=np.zeros((len(layout.leading_at), 2), dtype=np.int64),
             stops=np.zeros((codes.STOPS_MAX, 2), dtype=np.int64),
             control=np.zeros(codes.CONTROLS, dtype=np.int64),
         )

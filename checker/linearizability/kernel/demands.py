@@ -10,7 +10,6 @@ that leaves a state while it is still demanded, with no producer to come in time
 Must never guess: where neither is possible there are no demands. Needs no numba.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     Integers,
 )
 from splitbrain.checker.linearizability.part.problem import ILLEGAL, Transitions
-from splitbrain.checker.models.model import ANY, Call, Model
 
 #: Greatest number of steps asked for: some tenths of a second.
 STEPS_MAX: Final = 300_000
@@ -42,6 +40,8 @@ class AllSteps(NamedTuple):
     allowed_by: Integers
     #: Only state that each call leads to from another one, ``NO_PRODUCT`` or ``MANY_PRODUCTS``.
     product: Integers
+    #: Only state in which each call leads there, or -1 for all; None where the model does not tell.
+    acts_in: Integers | None
 
 
 class Demands(NamedTuple):
@@ -75,24 +75,34 @@ def all_steps(transitions: Transitions, calls_count: int) -> AllSteps | None:
     least = np.where(moves, table, len(rows)).min(axis=0, initial=len(rows))
     product = np.where(greatest == least, greatest, MANY_PRODUCTS)
     product[greatest == NO_PRODUCT] = NO_PRODUCT
-    return AllSteps(table, len(rows), allowed_by, product)
+    return AllSteps(table, len(rows), allowed_by, product, None)
 
 
-def declared_steps(
-    model: Model, calls: Sequence[Call], transitions: Transitions
-) -> AllSteps | None:
+def declared_steps(transitions: Transitions) -> AllSteps | None:
     """Return what the model says of each call; None if it does not."""
-    moves = [model.moves(call) for call in calls]
-    if None in moves:
+    if transitions.moves is None:
         return None
+    moves = np.array(transitions.moves, dtype=np.int64).reshape(-1, 4)
+    needs, leaves, acts, _ = (np.ascontiguousarray(column) for column in moves.T)
+    return AllSteps(None, len(transitions.states), needs, leaves, acts)
 
-    def numbers(states: Iterable[Hashable], no_state: int) -> Integers:
-        found = [no_state if state is ANY else transitions.number_of(state) for state in states]
-        return np.array(found, dtype=np.int64)
 
-    allowed_by = numbers((move.needs for move in moves if move is not None), _NOT_ALONE)
-    product = numbers((move.leaves for move in moves if move is not None), NO_PRODUCT)
-    return AllSteps(None, len(transitions.states), allowed_by, product)
+def fill_table(table: Any, transitions: Transitions) -> None:
+    """Enter every step of calls of which the model tells; the table is by state and call."""
+    assert transitions.moves is not None
+    moves = np.array(transitions.moves, dtype=np.int64).reshape(-1, 4)
+    needs, leaves, acts, bars = moves.T
+    calls = np.arange(len(moves))
+    table[:] = np.arange(len(table))[:, None]
+    always = (acts < 0) & (leaves >= 0)
+    table[:, always] = leaves[always]
+    once = (acts >= 0) & (leaves >= 0)
+    table[acts[once], calls[once]] = leaves[once]
+    needy, barred = needs >= 0, bars >= 0
+    allowed = table[needs[needy], calls[needy]]
+    table[:, needy] = ILLEGAL
+    table[needs[needy], calls[needy]] = allowed
+    table[bars[barred], calls[barred]] = ILLEGAL
 
 
 def unsupplied(steps: AllSteps, columns: PartColumns) -> int | None:
@@ -117,13 +127,13 @@ def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
     states = steps.states
     demanded = steps.allowed_by[calls]
     ranks = np.flatnonzero(demanded != _NOT_ALONE)
-    demand_at, order = _by_row(demanded[ranks], states)
+    demand_at, order = by_row(demanded[ranks], states)
     # Operations that lead to several states have a row of their own.
     produced = steps.product[calls]
     produced = np.where(produced == MANY_PRODUCTS, states, produced)
     makers = np.flatnonzero(produced != NO_PRODUCT)
     makers = makers[np.argsort(starts[makers], kind="stable")]
-    producer_at, maker_order = _by_row(produced[makers], states + 1)
+    producer_at, maker_order = by_row(produced[makers], states + 1)
     return Demands(
         product=np.append(steps.product, NO_PRODUCT),
         demand_at=demand_at,
@@ -133,7 +143,7 @@ def demands_of(steps: AllSteps, starts: Integers, calls: Integers) -> Demands:
     )
 
 
-def _by_row(rows: Integers, count: int) -> tuple[Integers, Integers]:
+def by_row(rows: Integers, count: int) -> tuple[Integers, Integers]:
     """Return the bounds of each row, and the stable order that sorts by row."""
     order = np.argsort(rows, kind="stable")
     return np.searchsorted(rows[order], np.arange(count + 1)), order

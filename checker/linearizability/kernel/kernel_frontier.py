@@ -33,6 +33,7 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     NODE,
     NODES,
     NONE_LEFT,
+    OWED,
     OWN,
     RANK,
     STACKED,
@@ -50,6 +51,7 @@ from splitbrain.checker.linearizability.kernel.kernel_rules import (
     is_new,
     satisfied,
     slot_of,
+    still_owed,
 )
 from splitbrain.checker.linearizability.kernel.kernel_search import expand, lacks
 
@@ -207,6 +209,8 @@ def frontier(layout: Layout, memory: Memory, limit: int) -> int:
         )
         if done == UNKNOWN or not all_known(layout, memory, rank, state):
             return ASK
+        before = stack[place, DONE]
+        stack[place, OWED] = still_owed(layout, rank, stack[place, OWED], before, done)
         stack[place, DONE] = done
         bit = layout.bit[rank]
         # A bound operation is available: it has to be used first.

@@ -54,7 +54,9 @@ NODE: Final = 5
 MOVE: Final = 6
 #: Sweep: its own node where it is known already, else -1.
 OWN: Final = 7
-USED: Final = 8
+#: Whether the last operation was an ``info`` one that nothing has needed yet (rule 8).
+OWED: Final = 8
+USED: Final = 9
 
 # Columns of ``Memory.known``; the words of used ``info`` follow.
 KNOWN_DONE: Final = 0
@@ -79,6 +81,8 @@ MANY_PRODUCTS: Final = -2
 #: Greatest number of ways of one configuration, without ``info``: a word of operations, and to
 #: pass.
 WAYS_MAX: Final = 66
+#: Greatest number of ``info`` operations tried at a configuration of a dive.
+DIVE_WAYS_MAX: Final = 4
 #: Answer of ``satisfied`` besides a set of bits.
 UNKNOWN: Final = -1
 
@@ -138,6 +142,18 @@ class Layout(NamedTuple):
     group_shift: IntegerCells
     group_mask: IntegerCells
     group_increment: IntegerCells
+    #: Groups that leave state s are ``leading[leading_at[s]:leading_at[s + 1]]``; one more row for
+    #: those that leave several.
+    leading_at: IntegerCells
+    leading: IntegerCells
+    #: Whether rule 8 is used; the two fields below are empty if not.
+    sparing: bool
+    #: By call: the only state that allows it, or -1.
+    needs: IntegerCells
+    #: By group: the only state in which its call acts, or -1 for all.
+    group_acts_in: IntegerCells
+    #: Whether uses are not compared (rule 6) and few ``info`` operations tried at once.
+    dive: bool
     #: By word: one bit on top of each count.
     guard: IntegerCells
 
@@ -159,6 +175,8 @@ class Memory(NamedTuple):
     used: IntegerCells
     #: By call and whether it is done: the configuration that tried it last.
     tried: IntegerCells
+    #: By state: the configuration that wanted it last (rule 8); and wanted states, one per row.
+    wanted: IntegerCells
     #: Sweep: rows of the stack that stand at the next rank.
     waiting: IntegerCells
     #: State and node of the furthest configurations.

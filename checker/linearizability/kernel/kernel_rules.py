@@ -1,4 +1,4 @@
-"""Rules about one configuration, compiled: 1 to 3, 6 and 7 of the search.
+"""Rules about one configuration, compiled: 1 to 3 and 6 to 8 of the search.
 
 The rules of ``linearizability.methods.search`` on arrays, and that of ``demands``; the depth-first
 search and the sweep share them. Plain loops, nothing allocated. Nothing is changed until all needed
@@ -25,6 +25,7 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     NODE,
     NODES,
     RANK,
+    STAMP,
     STATE,
     STRANDED,
     UNASKED,
@@ -110,7 +111,7 @@ def all_known(layout: Layout, memory: Memory, rank: int, state: int) -> bool:
         if memory.transitions[state, call] == UNASKED:
             ask(memory, state, call)
             return False
-    for group in range(len(layout.group_call)):
+    for group in range(0 if layout.sparing else len(layout.group_call)):
         call = layout.group_call[group]
         if memory.transitions[state, call] == UNASKED:
             ask(memory, state, call)
@@ -154,6 +155,23 @@ def _invoked_between(layout: Layout, row: int, after: int, until: int) -> bool:
 
 
 @part_of_compiled
+def _open_left(layout: Layout, memory: Memory, row: int, until: int) -> bool:
+    """Return whether an ``info`` operation that leads to a state is left, invoked by then."""
+    for position in range(layout.leading_at[row], layout.leading_at[row + 1]):
+        if next_open(layout, memory, layout.leading[position], until):
+            return True
+    return False
+
+
+@part_of_compiled
+def next_open(layout: Layout, memory: Memory, group: int, until: int) -> bool:
+    """Return whether an ``info`` operation of a group is left, invoked by then."""
+    used = memory.used[layout.group_word[group]] >> layout.group_shift[group]
+    place = layout.group_at[group] + (used & layout.group_mask[group])
+    return place < layout.group_at[group + 1] and layout.group_starts[place] <= until
+
+
+@part_of_compiled
 def stranded(
     layout: Layout, memory: Memory, rank: int, state: int, done: int, available: int
 ) -> bool:
@@ -174,18 +192,57 @@ def stranded(
             product = layout.product[layout.call[candidate]]
             if product in (state, MANY_PRODUCTS):
                 return False
-    for group in range(len(layout.group_call)):
-        product = layout.product[layout.group_call[group]]
-        if product not in (state, MANY_PRODUCTS):
-            continue
-        count = (
-            memory.used[layout.group_word[group]] >> layout.group_shift[group]
-        ) & layout.group_mask[group]
-        next_one = layout.group_at[group] + count
-        if next_one != layout.group_at[group + 1] and layout.group_starts[next_one] <= deadline:
-            return False
+    if _open_left(layout, memory, state, deadline) or _open_left(layout, memory, many, deadline):
+        return False
     memory.control[STRANDED] = max(memory.control[STRANDED], demand)
     return True
+
+
+@part_of_compiled
+def can_stand(layout: Layout, memory: Memory, group: int, rank: int, done: int) -> bool:
+    """Return whether an ``info`` operation of a group is left that can stand here."""
+    before = layout.group_predecessor[group]
+    if before >= rank and (done & layout.bit[before]) == 0:
+        return False
+    return next_open(layout, memory, group, layout.ends[rank])
+
+
+# --- rule 8: which states are wanted -------------------------------------------------------------
+
+
+@part_of_compiled
+def want(memory: Memory, state: int, end: int) -> int:
+    """Note that a state is wanted; return how many are."""
+    stamp = memory.control[STAMP]
+    if memory.wanted[state, 0] == stamp:
+        return end
+    memory.wanted[state, 0] = stamp
+    memory.wanted[end, 1] = state
+    return end + 1
+
+
+@part_of_compiled
+def wanted_by_answers(layout: Layout, memory: Memory, rank: int, state: int, done: int) -> int:
+    """Note the states that allow an answer which this one does not; return how many there are."""
+    end = 0
+    for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
+        candidate = layout.candidates[position]
+        call = layout.call[candidate]
+        if (done & layout.bit[candidate]) != 0 or memory.transitions[state, call] >= 0:
+            continue
+        if layout.needs[call] >= 0:
+            end = want(memory, layout.needs[call], end)
+            continue
+        for other in range(len(layout.leading_at) - 2):
+            if other != state:
+                end = want(memory, other, end)
+    return end
+
+
+@part_of_compiled
+def still_owed(layout: Layout, rank: int, owed: int, before: int, done: int) -> int:
+    """Return whether no answer has needed the last ``info`` operation, now that more is done."""
+    return 0 if done & ~before & ~layout.overwrites[rank] else owed
 
 
 # --- memory: a hash table of sets, of which only the best are kept -------------------------------
@@ -224,8 +281,8 @@ def _no_more_used(
     second_row: int,
     second_column: int,
 ) -> bool:
-    """Return whether the first has used no more of any ``info`` than the second."""
-    for word in range(len(layout.guard)):
+    """Return whether the first has used no more of any ``info`` than the second; a dive forgets."""
+    for word in range(0 if layout.dive else len(layout.guard)):
         guard = layout.guard[word]
         least = second[second_row, second_column + word] | guard
         if (least - first[row, column + word]) & guard != guard:

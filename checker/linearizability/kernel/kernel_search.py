@@ -3,7 +3,8 @@
 Needs numba. Each function is written for the compiler: plain loops over arrays, nothing allocated.
 A configuration is not changed until all that it needs is known; so it can be looked at again after
 the caller has answered. Decides as the search in Python does. The ways out of a configuration
-(rules 3 to 5, and 7 of ``demands``) are those of the sweep too.
+(rules 3 to 5, 8, and 7 of ``demands``) are those of the sweep
+too.
 """
 
 from splitbrain.checker.linearizability.kernel.jit import compiled, part_of_compiled
@@ -13,6 +14,7 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     BOUND,
     CONFIGURATIONS,
     DEEPEST,
+    DIVE_WAYS_MAX,
     DONE,
     FOUND,
     KEYS,
@@ -25,6 +27,7 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
     NODE,
     NODES,
     NONE_LEFT,
+    OWED,
     OWN,
     PARENT,
     RANK,
@@ -43,11 +46,15 @@ from splitbrain.checker.linearizability.kernel.kernel_layout import (
 )
 from splitbrain.checker.linearizability.kernel.kernel_rules import (
     all_known,
+    can_stand,
     is_new,
     overwritten,
     satisfied,
+    still_owed,
     stranded,
     waits,
+    want,
+    wanted_by_answers,
 )
 
 
@@ -61,20 +68,28 @@ def push(
     done: int,
     available: int,
     bound: int,
+    owed: int,
     move: int,
 ) -> None:
     """Write one configuration; its counts of ``info`` are those in ``memory.used``."""
     row = memory.stack[at]
     row[RANK], row[STATE], row[DONE], row[AVAILABLE] = rank, state, done, available
     row[BOUND], row[NODE], row[MOVE] = bound, memory.control[PARENT], move
-    row[OWN] = -1
+    row[OWN], row[OWED] = -1, owed
     for word in range(len(layout.guard)):
         row[USED + word] = memory.used[word]
 
 
 @part_of_compiled
 def pass_way(
-    layout: Layout, memory: Memory, at: int, rank: int, state: int, done: int, available: int
+    layout: Layout,
+    memory: Memory,
+    at: int,
+    rank: int,
+    state: int,
+    done: int,
+    available: int,
+    owed: int,
 ) -> int:
     """Put the way on the stack that uses the returning operation no more."""
     passed = available & ~layout.bit[rank]
@@ -86,7 +101,7 @@ def pass_way(
             and stranded(layout, memory, rank, product, done, passed)
         ):
             return at
-    push(layout, memory, at, rank, state, done, passed, 0, MOVE_PASS)
+    push(layout, memory, at, rank, state, done, passed, 0, owed, MOVE_PASS)
     return at + 1
 
 
@@ -100,8 +115,9 @@ def completed_ways(
     done: int,
     available: int,
     bound: int,
+    owed: int,
 ) -> int:
-    """Put the ways with completed operations on the stack (rules 4 and 7); returns its height."""
+    """Put the ways with completed operations on the stack (rules 4, 7 and 8); return its height."""
     memory.control[STAMP] += 1
     stamp = memory.control[STAMP]
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
@@ -110,6 +126,8 @@ def completed_ways(
         if (available & bit) == 0 or (layout.tied and waits(layout, candidate, rank, done)):
             continue
         call = layout.call[candidate]
+        if owed and layout.needs[call] != state:
+            continue
         following = memory.transitions[state, call]
         alone = layout.alone[candidate]
         if following < 0 or (following == state and not alone):
@@ -126,9 +144,38 @@ def completed_ways(
         if leaves and stranded(layout, memory, rank, state, after, left):
             continue
         still_bound = 0 if candidate == rank else bound
-        push(layout, memory, at, rank, following, after, left, still_bound, candidate)
+        push(layout, memory, at, rank, following, after, left, still_bound, 0, candidate)
         at += 1
     return at
+
+
+@part_of_compiled
+def _open_way(
+    layout: Layout,
+    memory: Memory,
+    at: int,
+    rank: int,
+    state: int,
+    done: int,
+    available: int,
+    bound: int,
+    group: int,
+) -> int:
+    """Put the way with the next ``info`` operation of a group on the stack, if there is one."""
+    stamp = memory.control[STAMP]
+    call = layout.group_call[group]
+    if memory.tried[call, 0] == stamp or memory.tried[call, 1] == stamp:
+        return at
+    following = memory.transitions[state, call]
+    if following < 0 or following == state:
+        return at
+    after = overwritten(layout, rank, done) if layout.overwrite[call] else done
+    if layout.guided and stranded(layout, memory, rank, state, after, available):
+        return at
+    owed = 1 if layout.sparing else 0
+    push(layout, memory, at, rank, following, after, available, bound, owed, MOVE_OPEN - group)
+    memory.stack[at, USED + layout.group_word[group]] += layout.group_increment[group]
+    return at + 1
 
 
 @part_of_compiled
@@ -141,32 +188,31 @@ def open_ways(
     done: int,
     available: int,
     bound: int,
+    owed: int,
 ) -> int:
-    """Put the ways with ``info`` operations on the stack (rules 4, 5 and 7)."""
-    stamp = memory.control[STAMP]
-    for group in range(len(layout.group_call)):
-        word = layout.group_word[group]
-        count = (memory.used[word] >> layout.group_shift[group]) & layout.group_mask[group]
-        next_one = layout.group_at[group] + count
-        if next_one == layout.group_at[group + 1]:
-            continue
-        if layout.group_starts[next_one] > layout.ends[rank]:
-            continue
-        call = layout.group_call[group]
-        if memory.tried[call, 0] == stamp or memory.tried[call, 1] == stamp:
-            continue
-        before = layout.group_predecessor[group]
-        if before >= rank and (done & layout.bit[before]) == 0:
-            continue
-        following = memory.transitions[state, call]
-        if following < 0 or following == state:
-            continue
-        after = overwritten(layout, rank, done) if layout.overwrite[call] else done
-        if layout.guided and stranded(layout, memory, rank, state, after, available):
-            continue
-        push(layout, memory, at, rank, following, after, available, bound, MOVE_OPEN - group)
-        memory.stack[at, USED + word] += layout.group_increment[group]
-        at += 1
+    """Put the ways with ``info`` operations on the stack (rules 4, 5, 7 and 8)."""
+    if not layout.sparing:
+        for group in range(len(layout.group_call)):
+            if can_stand(layout, memory, group, rank, done):
+                at = _open_way(layout, memory, at, rank, state, done, available, bound, group)
+        return at
+    most = at + (DIVE_WAYS_MAX if layout.dive else len(layout.group_call))
+    end = wanted_by_answers(layout, memory, rank, state, done)
+    place = 0
+    while place < end:
+        wanted = memory.wanted[place, 1]
+        place += 1
+        for position in range(layout.leading_at[wanted], layout.leading_at[wanted + 1]):
+            group = layout.leading[position]
+            if not can_stand(layout, memory, group, rank, done):
+                continue
+            acts_in = layout.group_acts_in[group]
+            if acts_in >= 0 and acts_in != state:
+                end = want(memory, acts_in, end)
+            elif acts_in == state or not owed:
+                at = _open_way(layout, memory, at, rank, state, done, available, bound, group)
+            if at == most:
+                return at
     return at
 
 
@@ -228,12 +274,13 @@ def expand(layout: Layout, memory: Memory, place: int, first: int, node: int) ->
     for word in range(len(layout.guard)):
         memory.used[word] = row[USED + word]
     memory.control[PARENT] = node
-    at = completed_ways(layout, memory, first, rank, state, done, available, must)
-    at = open_ways(layout, memory, at, rank, state, done, available, must)
+    owed = row[OWED]
+    at = completed_ways(layout, memory, first, rank, state, done, available, must, owed)
+    at = open_ways(layout, memory, at, rank, state, done, available, must, owed)
     if at > first:
         arrange(layout, memory, first, at, rank)
     if optional:
-        at = pass_way(layout, memory, at, rank, state, done, available)
+        at = pass_way(layout, memory, at, rank, state, done, available, owed)
     elif not must:
         note_stop(memory, rank, state, node, at == first)
     return at
@@ -244,12 +291,13 @@ def _settle(layout: Layout, memory: Memory, top: int) -> bool:
     """Take the top of the stack to the first return that needs a decision; False if asking."""
     row = memory.stack[top]
     rank, state, done, available = row[RANK], row[STATE], row[DONE], row[AVAILABLE]
-    count = len(layout.ends)
+    count, owed = len(layout.ends), row[OWED]
     if rank < count:
         first, end = layout.candidates_at[rank], layout.candidates_at[rank + 1]
         done = satisfied(layout, memory, rank, state, done, layout.candidates, first, end)
         if done == UNKNOWN:
             return False
+        owed = still_owed(layout, rank, owed, row[DONE], done)
     while rank < count and not row[BOUND]:
         bit = layout.bit[rank]
         if (done & bit) == 0 or (available & bit) != 0:
@@ -267,8 +315,8 @@ def _settle(layout: Layout, memory: Memory, top: int) -> bool:
         if done == UNKNOWN:
             return False
         # Kept at once: the known way need not be walked again.
-        row[RANK], row[DONE], row[AVAILABLE] = rank, done, available
-    row[RANK], row[DONE], row[AVAILABLE] = rank, done, available
+        row[RANK], row[DONE], row[AVAILABLE], row[OWED] = rank, done, available, owed
+    row[RANK], row[DONE], row[AVAILABLE], row[OWED] = rank, done, available, owed
     return True
 
 

@@ -4,8 +4,8 @@ A configuration is a rank (of the return that comes next), a state, the open ope
 *done* (their obligation to have taken effect is met), those that are *available* (they can still
 change the state), and the ``info`` operations used. The search lets operations take effect only
 where one has to: at the return of one that is not done, or as the last chance of one that is
-available. Six rules keep it small, none of which can hide an order (each has a mutant in the
-tests):
+available. These rules keep it small, none of which can hide an order (each has a mutant in the
+tests; rule 7 is in ``kernel.demands``):
 
 1. A pure call is done as soon as its answer fits the state: it changes nothing for the others.
 2. Any operation is done as soon as it would leave the state as it is, and *stays available*: if it
@@ -20,17 +20,27 @@ tests):
 6. A configuration is left if one of the same rank and state was met in which as much was done, as
    much was available and no more of any ``info`` was used: what is possible with less is possible
    with more.
+8. An ``info`` operation is used only right before something that cannot happen without it: an
+   answer that the state before it does not allow, or another ``info`` operation that acts in none
+   but the state after it (decision 0014 has the proof). Wanted are the states that allow an answer
+   which this one does not; and if one is wanted, so is any in which an ``info`` operation leads
+   there. One that was used is *owed* until it was needed: no overwrite may follow it before. That
+   asks for a model that tells its ``moves``.
 
 Where a process invoked an operation at the very moment of its last return, that return's operation
 has to stand before it; such operations are done only where they are put (rules 2 to 4 leave them
 out). Must never recurse (histories are long) and never ask the clock: the budget does.
 
-Sources: Wing and Gong 1993; Lowe 2017 (just in time, memo); the bounds in issue 7. Rules 2, 3 and
-the order of rule 6 on what is done and available are this project's (decision 0014).
+Sources: Wing and Gong 1993; Lowe 2017 (just in time, memo); the bounds in issue 7; Godefroid 1996
+(of orders that differ by swaps one is enough: rule 8). Rules 2, 3, 8 and the order of rule 6 on
+what is done and available are this project's (decision 0014).
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final
+
+import msgspec
 
 from splitbrain.checker.linearizability.part.open_groups import OpenGroup
 from splitbrain.checker.linearizability.part.outcome import PASS, Decision, Ending, Outcome
@@ -40,12 +50,18 @@ from splitbrain.contracts.budget import Budget
 
 #: Configurations between two polls of the budget.
 POLL_INTERVAL = 256
+#: Configurations for ``furthest``: a base, and a multiple of those that the verdict took.
+FURTHEST_FIRST: Final = 1 << 13
+FURTHEST_TIMES: Final = 4
+#: Greatest number of ``info`` operations tried at a configuration of a dive.
+DIVE_WAYS_MAX: Final = 4
 #: Dead ends kept for the explanation.
 DEAD_ENDS_MAX: Final = 16
 
 #: Rank, state, done, available, whether the operation of this rank has to change the state before
-#: its return, ``info`` used, and the node of the decision that led here.
-Configuration = tuple[int, int, int, int, bool, int, int]
+#: its return, ``info`` used, the node of the decision that led here, and whether an ``info``
+#: operation is owed (rule 8).
+Configuration = tuple[int, int, int, int, bool, int, int, bool]
 #: Done, available and used.
 Known = tuple[int, int, int]
 
@@ -53,16 +69,34 @@ Known = tuple[int, int, int]
 class Search:
     """One search of one problem; ``run`` it once.
 
-    It polls the budget every ``POLL_INTERVAL`` configurations, and gives up after so many.
+    Args:
+        problem: the part.
+        budget: polled every ``POLL_INTERVAL`` configurations.
+        configurations_max: give up after so many.
+        sparing: use rule 8, if the model tells its moves.
+        dive: forget which ``info`` operations were used, and try few at once; then ``invalid``
+            means no more than that no order was found.
     """
 
     def __init__(
-        self, problem: Problem, budget: Budget, configurations_max: int | None = None
+        self,
+        problem: Problem,
+        budget: Budget,
+        configurations_max: int | None = None,
+        *,
+        sparing: bool = True,
+        dive: bool = False,
     ) -> None:
         self._problem = problem
         self._budget = budget
         self._configurations_max = configurations_max
         self._count = len(problem.ends)
+        self._moves = problem.transitions.moves if sparing and problem.groups else None
+        self._leading: defaultdict[int, list[OpenGroup]] = defaultdict(list)
+        if self._moves is not None:
+            for group in problem.groups:
+                self._leading[self._moves[group.call].leaves].append(group)
+        self._dive = dive
         self._memo: dict[tuple[int, int, bool], list[Known]] = {}
         self._remembered = 0
         #: Tree of decisions: parent node, and decision.
@@ -77,12 +111,13 @@ class Search:
         count = self._count
         available = _changing(self._problem.fresh[0]) if count else 0
         # The next one is last.
-        stack: list[Configuration] = [(0, 0, 0, available, False, 0, -1)]
+        stack: list[Configuration] = [(0, 0, 0, available, False, 0, -1, False)]
         while stack:
             self._configurations += 1
             if self._configurations % POLL_INTERVAL == 0 and (reason := self._stop_reason()):
                 return self._outcome(Verdict.UNKNOWN, reason=reason)
-            rank, state, done, available, bound, used, node = stack.pop()
+            rank, state, done, available, bound, used, node, owed = stack.pop()
+            owed = owed and self._is_owed(rank, state, done)
             if rank < count:
                 rank, done, available = self._settle(rank, state, done, available, bound)
             if rank == count:
@@ -90,13 +125,13 @@ class Search:
             if not self._is_new(rank, state, done, available, bound, used):
                 continue
             optional = not bound and bool(done & self._problem.bits[rank])
-            here = (rank, state, done, available, bound or optional, used, node)
+            here = (rank, state, done, available, bound or optional, used, node, owed)
             ways = self._completed(here)
             ways += self._open(here)
             if optional:
                 self._nodes.append((node, PASS))
                 passed = available & ~self._problem.bits[rank]
-                way = (rank, state, done, passed, False, used, len(self._nodes) - 1)
+                way = (rank, state, done, passed, False, used, len(self._nodes) - 1, owed)
                 ways.insert(0, way)
             else:
                 self._prefer(ways, rank)
@@ -106,6 +141,19 @@ class Search:
             ways.reverse()
             stack += ways
         return self._outcome(Verdict.INVALID)
+
+    def furthest(self, outcome: Outcome) -> Outcome:
+        """Return the same ``invalid`` outcome with the final states of all longest orders.
+
+        Rule 8 does not come to states that nothing needs. Leaving it out may take far longer than
+        the verdict did; beyond the limit the outcome says that orders are missing.
+        """
+        if self._moves is None:
+            return outcome
+        limit = FURTHEST_FIRST + FURTHEST_TIMES * outcome.configurations
+        again = Search(self._problem, self._budget, limit, sparing=False).run()
+        missing = msgspec.structs.replace(outcome, exhausted=False)
+        return again if again.verdict is Verdict.INVALID else missing
 
     def _settle(
         self, rank: int, state: int, done: int, available: int, bound: bool
@@ -159,7 +207,7 @@ class Search:
 
     def _completed(self, here: Configuration) -> list[Configuration]:
         """Return the ways to go on with a completed operation, by return (rule 4)."""
-        rank, state, done, available, bound, used, node = here
+        rank, state, done, available, bound, used, node, owed = here
         problem = self._problem
         bits, row = problem.bits, problem.transitions.rows[state]
         ways: list[Configuration] = []
@@ -167,7 +215,7 @@ class Search:
         for bit, call, own_rank, predecessor, alone, place, _, overwrite in problem.candidates[
             rank
         ]:
-            if not available & bit:
+            if not available & bit or (owed and self._needed_by(call) != state):
                 continue
             if predecessor >= rank and not done & bits[predecessor]:
                 continue
@@ -184,22 +232,20 @@ class Search:
             still_bound = bound and own_rank != rank
             self._nodes.append((node, place))
             last = len(self._nodes) - 1
-            ways.append((rank, following, after | bit, available & ~bit, still_bound, used, last))
+            left = available & ~bit
+            ways.append((rank, following, after | bit, left, still_bound, used, last, False))
         self._tried = {call for call, _ in tried}
         return ways
 
     def _open(self, here: Configuration) -> list[Configuration]:
-        """Return the ways to go on with an ``info`` operation (rules 4 and 5)."""
-        rank, state, done, available, bound, used, node = here
+        """Return the ways to go on with an ``info`` operation (rules 4, 5 and 8)."""
+        rank, state, done, available, bound, used, node, _ = here
         problem = self._problem
-        now = problem.ends[rank]
         row = problem.transitions.rows[state]
         ways: list[Configuration] = []
-        for group in problem.groups:
-            place = self._next_open(group, used, now)
+        for group in problem.groups if self._moves is None else self._needed(here):
+            place = self._next_open(group, here)
             if place is None or group.call in self._tried:
-                continue
-            if group.predecessor >= rank and not done & problem.bits[group.predecessor]:
                 continue
             following = row.get(group.call)
             if following is None:
@@ -209,13 +255,59 @@ class Search:
             after = self._overwritten(rank, done) if problem.overwrite[group.call] else done
             self._nodes.append((node, place))
             last = len(self._nodes) - 1
-            ways.append((rank, following, after, available, bound, used + group.increment, last))
+            more = used + group.increment
+            owed = self._moves is not None
+            ways.append((rank, following, after, available, bound, more, last, owed))
+            if self._dive and len(ways) == DIVE_WAYS_MAX:
+                break
         return ways
 
-    def _next_open(self, group: OpenGroup, used: int, now: int) -> int | None:
-        """Return the next place of a group that may be used, None if there is none by now."""
+    def _needed(self, here: Configuration) -> Iterator[OpenGroup]:
+        """Return groups that lead from this state to one that is wanted (rule 8), nearest first."""
+        assert self._moves is not None
+        owed, state = here[7], here[1]
+        wanted = self._wanted(here)
+        waiting = [*wanted]
+        for other in waiting:
+            for group in self._leading.get(other, ()):
+                acts = self._moves[group.call].acts
+                if acts not in (-1, state):
+                    if acts not in wanted and self._next_open(group, here) is not None:
+                        wanted[acts] = None
+                        waiting.append(acts)
+                elif acts == state or not owed:
+                    yield group
+
+    def _wanted(self, here: Configuration) -> dict[int, None]:
+        """Return the states that allow an answer which this one does not."""
+        rank, state, done = here[:3]
+        wanted: dict[int, None] = {}
+        for candidate in self._problem.candidates[rank]:
+            call = candidate.call
+            if done & candidate.bit or self._problem.transitions.after(state, call) != ILLEGAL:
+                continue
+            needed = self._needed_by(call)
+            others = [*self._leading] if needed < 0 else [needed]
+            wanted.update((other, None) for other in others if other != state)
+        return wanted
+
+    def _needed_by(self, call: int) -> int:
+        assert self._moves is not None
+        return self._moves[call].needs
+
+    def _is_owed(self, rank: int, state: int, done: int) -> bool:
+        """Return whether no answer has needed the ``info`` operation that led to this state."""
+        problem = self._problem
+        after = self._satisfied(rank, state, done, problem.candidates[rank])
+        return not after & ~done & ~problem.overwrites[rank]
+
+    def _next_open(self, group: OpenGroup, here: Configuration) -> int | None:
+        """Return the place of the operation of a group that may stand here, None if none may."""
+        rank, done, used = here[0], here[2], here[5]
         count = used >> group.shift & group.mask
-        if count == len(group.starts) or group.starts[count] > now:
+        if count == len(group.starts) or group.starts[count] > self._problem.ends[rank]:
+            return None
+        if group.predecessor >= rank and not done & self._problem.bits[group.predecessor]:
             return None
         return group.places[count]
 
@@ -234,6 +326,7 @@ class Search:
     ) -> bool:
         """Remember the configuration; False if it or a better one is known (rule 6)."""
         key = (rank, state, bound)
+        used = 0 if self._dive else used
         known = self._memo.get(key)
         if known is None:
             self._memo[key] = [(done, available, used)]

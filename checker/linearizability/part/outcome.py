@@ -15,6 +15,7 @@ from splitbrain.checker.verdict import Verdict
 
 EXACT: Final = "depth-first search with memo"
 SWEEP: Final = "sweep of all configurations, rank by rank"
+DIVE: Final = "depth-first dive, operations without answer used greedily"
 REPEATED: Final = "depth-first search with memo, open operations repeatable"
 REALIZED: Final = "depth-first search with memo, open operations repeatable but not repeated"
 REACHABLE: Final = "reachable states, every call repeatable"
@@ -27,6 +28,7 @@ GUIDED: Final = "order of positions"
 PRECONDITIONS: Final = {
     EXACT: "none",
     SWEEP: "no operation without answer matters; at most 62 open at once",
+    DIVE: "an order; a dive refutes nothing",
     REPEATED: "no order even if open operations happen any number of times; finitely many states",
     REALIZED: "an order that uses no open operation twice",
     REACHABLE: "an answer that no sequence of the calls invoked by then leads to",

@@ -17,6 +17,7 @@ Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and
 
 import heapq
 from collections.abc import Container, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from splitbrain.checker.findings import end_of
@@ -26,11 +27,20 @@ from splitbrain.checker.linearizability.part.open_groups import (
     OpenOperation,
     group_open,
 )
-from splitbrain.checker.models.model import Call, Model, apart_from_truths, call_of
+from splitbrain.checker.models.model import ANY, Call, Model, apart_from_truths, call_of
 from splitbrain.history.records import PairedOperation
 
 #: Transition of a call that may not happen in a state.
 ILLEGAL: Final = -1
+
+
+class NumberedMoves(NamedTuple):
+    """``Moves`` of a call by the numbers of states, -1 for none."""
+
+    needs: int
+    leaves: int
+    acts: int
+    bars: int
 
 
 class Transitions:
@@ -47,6 +57,18 @@ class Transitions:
         self.states: list[Hashable] = [initial]
         #: State -> call -> state, or ILLEGAL; entries appear as they are asked for.
         self.rows: list[dict[int, int]] = [{}]
+
+    @cached_property
+    def moves(self) -> list[NumberedMoves] | None:
+        """Moves of each call, by number; None if the model does not tell those of all."""
+        told = [self._model.moves(call) for call in self._calls]
+        if None in told:
+            return None
+        return [
+            NumberedMoves(*(-1 if state is ANY else self.number_of(state) for state in moves))
+            for moves in told
+            if moves is not None
+        ]
 
     def after(self, state: int, call: int) -> int:
         """Return the number of the state after the call, or ILLEGAL; asked for once."""

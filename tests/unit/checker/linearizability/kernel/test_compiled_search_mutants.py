@@ -73,8 +73,8 @@ MUTANTS = {
         "if product == -9:",
     ),
     "no producer without answer": (
-        "if product not in (state, MANY_PRODUCTS):",
-        "if True:",
+        "if next_open(layout, memory, layout.leading[position], until):",
+        "if False:",
     ),
     "producers of one state alone": ("if _invoked_between(layout, many, now, deadline):", "if 0:"),
     "what is done is gone": (
@@ -96,14 +96,34 @@ MUTANTS = {
         "if (least - first[row, column + word]) & guard != guard:",
         "if False:",
     ),
-    "info before its invocation": ("layout.group_starts[next_one] > layout.ends[rank]", "False"),
-    "no info": (
-        "for group in range(len(layout.group_call)):\n        word",
-        ("for group in range(0):\n        word"),
+    "info before its invocation": ("and layout.group_starts[place] <= until", ""),
+    "no info": ("    at = open_ways(", "    open_ways("),
+    "no info where the model does not tell": (
+        "for group in range(len(layout.group_call)):\n            if can_stand",
+        "for group in range(0):\n            if can_stand",
     ),
+    "refusals want nothing": (
+        "for other in range(len(layout.leading_at) - 2):",
+        "for other in ():",
+    ),
+    "nothing without answer is wanted": ("end = want(memory, acts_in, end)", "pass"),
+    "owed to answers that needed it": (
+        "return 0 if done & ~before",
+        "return owed if done & ~before",
+    ),
+    "no cas needs what is owed": ("if owed and layout.needs[call] != state:", "if owed:"),
+    "nothing without answer needs what is owed": (
+        "elif acts_in == state or not owed:",
+        "elif not owed:",
+    ),
+    "none beside equal answers, tried or not": (
+        "if memory.tried[call, 0] == stamp or memory.tried[call, 1] == stamp:",
+        "if memory.tried[call].any():",
+    ),
+    "a search is a dive": ("range(0 if layout.dive else len(layout.guard))", "range(0)"),
     "info used once": (
-        "memory.stack[at, USED + word] += layout.group_increment[group]",
-        ("memory.stack[at, USED + word] += 10**6 * layout.group_increment[group]"),
+        "+= layout.group_increment[group]",
+        "+= 10**6 * layout.group_increment[group]",
     ),
     "only the first to return": (
         "memory.tried[call, kind] = stamp\n",

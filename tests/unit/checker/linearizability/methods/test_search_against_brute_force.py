@@ -10,6 +10,7 @@ from splitbrain.checker.linearizability.check import check_part
 from splitbrain.checker.linearizability.methods import search as search_module
 from splitbrain.checker.linearizability.methods.search import Search
 from splitbrain.checker.linearizability.part.outcome import (
+    DIVE,
     ELEMENTS,
     EXACT,
     PAIRS,
@@ -22,9 +23,12 @@ from splitbrain.checker.linearizability.part.outcome import (
 )
 from splitbrain.checker.linearizability.part.parts import Part, split
 from splitbrain.checker.linearizability.part.problem import Problem
+from splitbrain.checker.linearizability.part_source import ObjectSource
+from splitbrain.checker.linearizability.portfolio import Decision, Portfolio
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.small_histories import random_history
 
@@ -90,6 +94,8 @@ def test_the_portfolio_agrees_with_brute_force(
     monkeypatch.setattr(search_module, "POLL_INTERVAL", 1)
     monkeypatch.setattr(portfolio, "FIRST_TRY_CONFIGURATIONS_MAX", 0)
     monkeypatch.setattr(portfolio, "FIRST_TRY_PER_OPERATION", 0)
+    # A dive would leave little to the steps after it.
+    monkeypatch.setattr(portfolio, "DIVE_TIMES", 0)
     monkeypatch.setattr(portfolio, "COMPILED", compiled)
     random = Random(f"portfolio {model}")
     deciders: set[str] = set()
@@ -105,3 +111,46 @@ def test_the_portfolio_agrees_with_brute_force(
     assert deciders >= {REPEATED, REACHABLE} if bounded else deciders <= others
     assert (SWEEP in deciders) == compiled
     assert deciders <= set(PRECONDITIONS)
+
+
+# --- dives ------------------------------------------------------------------------------------
+
+
+def dived(history: list[PairedOperation], model: str) -> Decision | None:
+    (part,) = split(history, MODELS[model]) or [Part(None, ())]
+    return portfolio.by_dive(Portfolio(ObjectSource(part, MODELS[model]), Unlimited()))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["python", "compiled"])
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_a_dive_finds_most_orders_and_refutes_nothing(
+    model: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portfolio, "COMPILED", compiled)
+    random = Random(f"dive {model}")
+    found = missed = 0
+    for _ in range(max(300, HISTORIES // 20)):
+        operations = random_history(random, model)
+        decision = dived(operations, model)
+        if decision is None:
+            missed += linearizable(operations, model)
+            continue
+        assert (decision.algorithm, decision.outcome.verdict) == (DIVE, Verdict.VALID)
+        assert decision.outcome.decisions is not None
+        places = order_of(Problem(operations, MODELS[model]), decision.outcome.decisions)
+        assert_legal([operations[place] for place in places], operations, model)
+        found += 1
+    # Without operations whose answer is missing nothing is left to a dive.
+    assert found > 10
+
+
+def test_a_dive_that_refutes_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio, "COMPILED", False)
+    random = Random("a dive that refutes")
+    for _ in range(4000):
+        operations = random_history(random, "cas-register", 16)
+        outcome = Search(Problem(operations, MODELS["cas-register"]), Unlimited(), dive=True).run()
+        if outcome.verdict is Verdict.INVALID and linearizable(operations, "cas-register"):
+            assert dived(operations, "cas-register") is None
+            return
+    raise AssertionError("no history tells it apart")

@@ -1,6 +1,6 @@
 """Each mutant breaks one rule of the search or of its compilation and must be told apart."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -15,7 +15,7 @@ from splitbrain.checker.models.model import Call, Model
 from splitbrain.checker.models.register import CasRegister
 from splitbrain.checker.models.registry import MODELS
 from splitbrain.checker.verdict import Verdict
-from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.budget import Budget, Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.operations import operation as op
@@ -166,7 +166,47 @@ class BoundIsForgotten(Search):
         return [(*way[:3], way[3] & gone, False, *way[5:]) if way[4] else way for way in ways]
 
 
+class RefusalsWantNothing(Search):
+    def _needed_by(self, call: int) -> int:
+        needed = super()._needed_by(call)
+        return 1000 if needed < 0 else needed
+
+
+class NothingWithoutAnswerIsWanted(Search):
+    def _needed(self, here: Configuration) -> Iterator[OpenGroup]:
+        wanted = self._wanted(here)
+        moves = self._problem.transitions.moves or []
+        return (group for group in super()._needed(here) if moves[group.call].leaves in wanted)
+
+
+class OwedToAnswersThatNeededIt(Search):
+    def _is_owed(self, rank: int, state: int, done: int) -> bool:
+        return True
+
+
+class NoCasNeedsWhatIsOwed(Search):
+    def _completed(self, here: Configuration) -> list[Configuration]:
+        ways = super()._completed(here)
+        return [] if here[7] else ways
+
+
+class NothingWithoutAnswerNeedsWhatIsOwed(Search):
+    def _open(self, here: Configuration) -> list[Configuration]:
+        return [] if here[7] else super()._open(here)
+
+
+class Dive(Search):
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        super().__init__(problem, budget, dive=True)
+
+
 SEARCH_MUTANTS: dict[str, type[Search]] = {
+    "refusals want nothing": RefusalsWantNothing,
+    "nothing without answer is wanted": NothingWithoutAnswerIsWanted,
+    "owed to answers that needed it": OwedToAnswersThatNeededIt,
+    "no cas needs what is owed": NoCasNeedsWhatIsOwed,
+    "nothing without answer needs what is owed": NothingWithoutAnswerNeedsWhatIsOwed,
+    "a search is a dive": Dive,
     "after its last chance an operation need not be used": BoundIsForgotten,
     "the memo knows neither what is done nor the state": remembering(state=nothing, done=nothing),
     **{
