@@ -272,7 +272,7 @@ def by_positions(portfolio: Portfolio) -> Decision | None:
 def by_first_try(portfolio: Portfolio) -> Decision | None:
     """Decide by a search that gives up early, and a dive if it is a fast one."""
     compiled = portfolio.compiled_first
-    limit = FIRST_TRY_CONFIGURATIONS_MAX if portfolio.dives_first else _limit(portfolio, compiled)
+    limit = _limit(portfolio, compiled and not portfolio.dives_first)
     first = portfolio.tried(limit, compiled=compiled)
     portfolio.first = first
     if first.verdict is not Verdict.UNKNOWN:
