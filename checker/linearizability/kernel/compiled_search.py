@@ -29,8 +29,10 @@ from splitbrain.contracts.budget import Budget
 
 __all__ = ["CompiledModel", "CompiledSearch", "DoesNotFit"]
 
-#: Configurations between two polls of the budget: some milliseconds.
+#: Configurations between two polls of the budget: some milliseconds. Many groups of ``info``
+#: operations make each take as many times as long as so many of them go into their number.
 POLL_INTERVAL: Final = 1 << 14
+_GROUPS_PER_TIME: Final = 64
 #: Configurations for ``furthest``: a base, and a multiple of those that the verdict took.
 FURTHEST_FIRST: Final = 1 << 19
 FURTHEST_TIMES: Final = 4
@@ -213,10 +215,11 @@ class CompiledSearch:
 
     def _ration(self, until: int | None) -> int:
         ends = [end for end in (until, self._configurations_max) if end is not None]
+        interval = max(1, POLL_INTERVAL // (1 + len(self._groups) // _GROUPS_PER_TIME))
         if not ends:
-            return POLL_INTERVAL
+            return interval
         left = min(ends) - int(self._memory.control[codes.CONFIGURATIONS])
-        return max(0, min(POLL_INTERVAL, left))
+        return max(0, min(interval, left))
 
     def _stop_reason(self) -> str | None:
         configurations = int(self._memory.control[codes.CONFIGURATIONS])
