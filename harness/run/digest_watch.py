@@ -1,8 +1,9 @@
 """Asks running members for digests of their states, and writes each answer to ``digests.jsonl``.
 
 Once a second on a thread of its own, and a last time after the final reads, until all that run
-stand at one position. Of a system that keeps earlier states, those that are ahead are asked again
-for their state at the lowest position. Compares nothing: the checker does.
+stand at one position; meanwhile a system is let move on for those that have noted none. Of a system
+that keeps earlier states, those that are ahead are asked again for their state at the lowest
+position. Compares nothing: the checker does.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,6 +48,7 @@ class DigestWatch(Onlooker):
     ) -> None:
         super().__init__("digests", clock, stop, interval_s, _END_PATIENCE_S)
         self._system, self._runtime, self._lines = system, runtime, lines
+        self._standstill: str | None = None
         self._keeps_past = type(system).digest_at is not System.digest_at
 
     def ask_last(self, patience_s: float) -> None:
@@ -64,6 +66,8 @@ class DigestWatch(Onlooker):
                 self._write(answers, final=True)
                 return
             self._write(answers)
+            if any(answer.told is None for answer in answers.values()):
+                self._provoke()
             self._stop.haste.wait(_LAST_INTERVAL_S)
 
     def look(self) -> Callable[[], None]:
@@ -97,7 +101,18 @@ class DigestWatch(Onlooker):
             raise
         except Exception as error:  # noqa: BLE001 - an onlooker, whose checker tells what is lacking
             problem = in_one_line(error)
+        if told is None:
+            problem = problem or self._standstill
         return DigestAnswer(self._clock.now(), node, told, problem=problem)
+
+    def _provoke(self) -> None:
+        """Let the system move on; why it cannot is told with the answers of who stays silent."""
+        try:
+            self._system.provoke_digests(self._runtime, ANSWER_TIMEOUT_S)
+        except AdapterError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as of an answer
+            self._standstill = in_one_line(error)
 
     def _write(self, answers: _Answers, *, final: bool = False) -> None:
         for _, answer in sorted(answers.items()):

@@ -3,6 +3,7 @@
 Must never start or stop a node: the runtime does.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -31,6 +32,7 @@ from splitbrain.systems.questions import (
 from splitbrain.systems.servers import Server, ServerSystem
 from splitbrain.systems.workload_client import client_for
 from splitbrain.systems.zookeeper.client import LOCAL, READS, ZooKeeperClient
+from splitbrain.systems.zookeeper.session import order_idle_transactions
 from splitbrain.systems.zookeeper.status import (
     ServerView,
     ask_view,
@@ -194,6 +196,15 @@ class ZooKeeperSystem(ServerSystem):
         """One of those that it noted earlier."""
         noted = self._digests(runtime, node, timeout_s)
         return next((digest for digest in noted if digest.position == position), None)
+
+    def provoke_digests(self, runtime: Endpoints, timeout_s: float) -> None:
+        """Order transactions that change nothing, more than lie between two digests."""
+        for node in runtime.nodes():
+            try:
+                asyncio.run(order_idle_transactions(runtime.endpoint(node, CLIENT_PORT), timeout_s))
+            except (OSError, EOFError):  # a TimeoutError is an OSError
+                continue
+            return
 
     def _digests(
         self, runtime: Endpoints, node: NodeName, timeout_s: float

@@ -3,7 +3,7 @@
 The client port's protocol, as far as workloads need it. Must never send a request twice, and never
 connect again by itself: whether an operation may have happened is decided above.
 
-Source: ``zookeeper.jute`` and ``ZooDefs`` of Apache ZooKeeper 3.9.
+Source: ``zookeeper.jute``, ``ZooDefs`` and ``DataTree`` of Apache ZooKeeper 3.9.
 """
 
 import asyncio
@@ -36,6 +36,9 @@ EPHEMERAL: Final = 1
 SEQUENTIAL: Final = 2
 #: Version that fits every node.
 ANY_VERSION: Final = -1
+
+#: A server notes the digest of its data after each transaction whose number this divides.
+DIGEST_INTERVAL: Final = 128
 
 #: A session without a request for so long ends; also that of a client that has gone.
 SESSION_TIMEOUT_MS: Final = 4000
@@ -146,6 +149,23 @@ async def open_session(there: Address, seen_zxid: int = 0) -> Session:
         writer.close()
         raise
     return Session(session_number, reader, writer)
+
+
+async def order_idle_transactions(there: Address, timeout_s: float) -> None:
+    """Have as many transactions ordered as lie between two digests, none of which does anything.
+
+    A change that is refused because its node is missing is ordered and applied as an error.
+
+    Raises:
+        OSError, EOFError: there is no session, or it broke off before all were ordered.
+    """
+    async with asyncio.timeout(timeout_s):
+        session = await open_session(there)
+        try:
+            missing = text("/no-such-node") + number(ANY_VERSION)
+            await session.ask_all(DELETE, [missing] * DIGEST_INTERVAL)
+        finally:
+            session.close()
 
 
 def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import AdapterError
 from splitbrain.contracts.member_digest import DigestAnswer, MemberDigest
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.console.stop import Stop
@@ -209,3 +210,40 @@ def test_positions_of_another_scope_are_not_asked_for(tmp_path: Path) -> None:
     told = asked_last(tmp_path, system, ThreeNodes(n2="paused"), 0)
     assert [each.told and each.told.position for each in told if each.final] == [9, 3]
     assert system.asked_at == []
+
+
+class Sparse(Revisions):
+    """Members that note the digest of every tenth position, and only what they saw themselves."""
+
+    provoked = 0
+
+    def digest(self, runtime: Any, node: NodeName, timeout_s: float) -> Answer:
+        return None if node == N3 and self.provoked < 2 else super().digest(runtime, N1, timeout_s)
+
+    def provoke_digests(self, runtime: Any, timeout_s: float) -> None:
+        self.provoked += 1
+        self.stand = {N1: 10 * (self.provoked + 1)}
+
+
+def test_a_system_is_let_move_on_until_who_came_back_late_has_noted_a_digest(
+    tmp_path: Path,
+) -> None:
+    system = Sparse(n1=10)
+    told = asked_last(tmp_path, system, ThreeNodes(), 5)
+    assert {each.told.position for each in told if each.final and each.told} == {30}
+    assert [each.told for each in told if each.final].count(None) == 0
+    assert system.provoked == 2
+
+
+@pytest.mark.parametrize("error", [OSError("no way"), AdapterError("digest", "n1", "no", "mend")])
+def test_a_system_that_cannot_be_let_move_on_says_why(tmp_path: Path, error: Exception) -> None:
+    class Stuck(Sparse):
+        def provoke_digests(self, runtime: Any, timeout_s: float) -> None:
+            raise error
+
+    if isinstance(error, AdapterError):
+        with pytest.raises(AdapterError):
+            asked_last(tmp_path, Stuck(n1=10), ThreeNodes(), 0.3)
+        return
+    told = asked_last(tmp_path, Stuck(n1=10), ThreeNodes(), 0.3)
+    assert [each.problem for each in told if each.final] == [None, None, "OSError: no way"]

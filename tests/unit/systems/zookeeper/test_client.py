@@ -15,11 +15,13 @@ from splitbrain.systems.zookeeper.session import (
     BAD_VERSION,
     CREATE,
     DELETE,
+    DIGEST_INTERVAL,
     GET_CHILDREN,
     GET_DATA,
     MULTI,
     SET_DATA,
     SYNC,
+    order_idle_transactions,
 )
 from tests.unit.systems.workload_operations import CONVERSATIONS, LEASED
 from tests.unit.systems.zookeeper.fake_server import EPOCH, FakeServer, Hang
@@ -354,3 +356,16 @@ def test_a_server_that_is_behind_the_client_gives_no_session() -> None:
 
     written, read = asyncio.run(perform())
     assert (written.type, read.type, read.error) == ("ok", "fail", "no-session")
+
+
+def test_idle_transactions_are_asked_for_and_leave_the_data_alone() -> None:
+    server = FakeServer()
+
+    async def order() -> None:
+        async with server.listening() as there:
+            await order_idle_transactions(there, 30)
+
+    before = dict(server.tree)
+    asyncio.run(order())
+    assert server.tree == before
+    assert server.asked == [(DELETE, "/no-such-node")] * DIGEST_INTERVAL
