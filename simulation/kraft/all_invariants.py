@@ -8,6 +8,7 @@ from typing import Final
 from splitbrain.simulation.kraft import invariants_brokers as brokers
 from splitbrain.simulation.kraft import invariants_clients as clients
 from splitbrain.simulation.kraft import invariants_elections as elections
+from splitbrain.simulation.kraft import invariants_leavers as leavers
 from splitbrain.simulation.kraft import invariants_logs as logs
 from splitbrain.simulation.kraft import invariants_metadata as metadata
 from splitbrain.simulation.kraft import invariants_partitions as partitions
@@ -50,7 +51,7 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     brokers.ProposalsAreOfThePresent,
     brokers.ProducerIdsAreToldOnce,
     brokers.ToldIsCommitted,
-    sessions.LeaversAreMissed,
+    leavers.LeaversAreMissed,
     sessions.LiveBrokersStay,
     brokers.FencedShowNothing,
     brokers.CleanStopsAreToldOnce,
@@ -61,4 +62,6 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     sessions.SilentBrokersAreFenced,
     sessions.CaughtUpBrokersServe,
     sessions.FencedForAReason,
+    leavers.LeaversMayGo,
+    brokers.GoodProposalsAreTaken,
 )

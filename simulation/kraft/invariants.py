@@ -3,9 +3,9 @@
 One small class per invariant, with its id in ``docs/invariants.md``: of elections in
 ``invariants_elections``, of logs in ``invariants_logs``, of what clients are told in
 ``invariants_clients``, of disks in ``invariants_storage``, of metadata in ``invariants_metadata``,
-of brokers in ``invariants_brokers`` and ``invariants_sessions``. None looks at a role's private
-parts, so that each is true of any correct implementation. Must never change anything but its own
-notes.
+of brokers in ``invariants_brokers``, ``invariants_sessions`` and ``invariants_leavers``. None looks
+at a role's private parts, so that each is true of any correct implementation. Must never change
+anything but its own notes.
 """
 
 from typing import Any, ClassVar, NamedTuple

@@ -8,7 +8,7 @@ calls. Must never ask a controller, nor a broker.
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
@@ -33,6 +33,9 @@ _OF_BROKERS: Final = (
 )
 #: Epoch in answers of a leader that does not know a broker's.
 _ANY_EPOCH: Final = -1
+_RECOVERED: Final = 0
+#: Outcomes of a proposal that counts.
+_TAKEN: Final = (ApiError.NONE, ApiError.NEW_LEADER_ELECTED)
 
 
 class Answers(MetadataInvariant):
@@ -109,6 +112,34 @@ class ProposalsAreOfThePresent(Answers):
             machine,
             kind="ineligible",
         )
+
+
+class GoodProposalsAreTaken(Answers):
+    """An ISR is accepted that was proposed from the partition as it is, of brokers that may be.
+
+    Where that ends the leadership of whoever proposed it, the answer says so instead (KIP-455).
+    """
+
+    id = "INV-66"
+
+    def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
+        is_refused = answer.error_code == ApiError.UNKNOWN_SERVER_ERROR
+        if not isinstance(message, AlterPartitionRequest) or (answer.error_code and not is_refused):
+            return
+        taken = [(topic_id, each.partition_index) for topic_id, each in _outcomes(answer, _TAKEN)]
+        seen = list(self.metadata(arrival))
+        for topic in message.topics:
+            for proposal in topic.partitions:
+                at = topic.topic_id, proposal.partition_index
+                if at in taken or not all(_is_good(each, message, at, proposal) for each in seen):
+                    continue
+                isr = [member.broker_id for member in proposal.new_isr_with_epochs]
+                raise self.violated(
+                    f"n{machine.host.node_id} refuses the ISR {isr} for partition {at[1]} of"
+                    f" {at[0]}, which its leader proposed from the partition as it is, and all of"
+                    " them can serve",
+                    machine,
+                )
 
 
 class ProducerIdsAreToldOnce(MetadataInvariant):
@@ -246,13 +277,42 @@ def _may_be(metadata: Metadata, proposal: PartitionToAlter) -> bool:
     return True
 
 
+def _is_good(
+    metadata: Metadata,
+    asked: AlterPartitionRequest,
+    at: tuple[str, int],
+    proposal: PartitionToAlter,
+) -> bool:
+    """Whether the proposal is of the present, whole, and of brokers that may be in sync."""
+    known, leader = metadata.partitions.get(at), metadata.brokers.get(asked.broker_id)
+    isr = [member.broker_id for member in proposal.new_isr_with_epochs]
+    if known is None or leader is None or leader.broker_epoch != asked.broker_epoch:
+        return False
+    proposed = asked.broker_id, proposal.leader_epoch, proposal.partition_epoch
+    is_whole = len(set(isr)) == len(isr) and asked.broker_id in isr
+    return (
+        proposed == (known.leader, known.leader_epoch, known.partition_epoch)
+        and is_whole
+        and set(isr) <= set(known.replicas)
+        and proposal.leader_recovery_state == _RECOVERED
+        and _may_be(metadata, proposal)
+    )
+
+
 def _altered(answer: AlterPartitionResponse) -> list[tuple[str, AlteredPartition]]:
     """Return the partitions whose ISRs were accepted."""
+    return _outcomes(answer, (ApiError.NONE,))
+
+
+def _outcomes(
+    answer: AlterPartitionResponse, codes: Collection[int]
+) -> list[tuple[str, AlteredPartition]]:
+    """Return the partitions with one of these outcomes."""
     return [
         (topic.topic_id, each)
         for topic in answer.topics
         for each in topic.partitions
-        if each.error_code == ApiError.NONE
+        if each.error_code in codes
     ]
 
 

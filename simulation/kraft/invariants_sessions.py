@@ -1,10 +1,10 @@
-"""Invariants of the sessions that a controller gives brokers, and of how brokers leave and return.
+"""Invariants of the sessions that a controller gives brokers, and of how brokers return.
 
 Heartbeats are known to the controller's present leadership alone, which begins with a new session
 for each broker that is not fenced. Judged by the heartbeats that reached it and those that it has
 answered, and by the records that it writes. Must never ask a controller, nor a broker.
 
-Source: KIP-631 (sessions, fencing), KIP-841 (controlled shutdown).
+Source: KIP-631 (sessions, fencing).
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
@@ -38,7 +38,7 @@ _SESSION_MS: Final = 9_000
 _FENCED: Final = 1
 
 
-class _Leadership(NamedTuple):
+class Leadership(NamedTuple):
     """One leadership of one life: what its contacts know is lost with it."""
 
     node_id: int
@@ -67,9 +67,9 @@ class OneLeadership(Answers):
         self.least_us = self.session_us * parts // of
         #: When each became active, by the controller's clock, microseconds, and one past the last
         #: offset that was committed then.
-        self.activated: dict[_Leadership, Arrival] = {}
+        self.activated: dict[Leadership, Arrival] = {}
         #: By broker id.
-        self._heard: dict[_Leadership, dict[int, _Heard]] = {}
+        self._heard: dict[Leadership, dict[int, _Heard]] = {}
 
     def answered(self, machine: Machine, message: Any, answer: Any, arrival: Arrival) -> None:
         if isinstance(message, BrokerHeartbeatRequest) and answer.error_code == ApiError.NONE:
@@ -87,12 +87,12 @@ class OneLeadership(Answers):
         for payload in effect.payloads:
             self.appended(machine, leadership, self.ledger.decode(payload), last_offset)
 
-    def leadership(self, machine: Machine) -> _Leadership:
+    def leadership(self, machine: Machine) -> Leadership:
         """That in which the machine works now."""
         host = machine.host
-        return _Leadership(int(host.node_id), host.incarnation, int(host.node.replica.epoch))
+        return Leadership(int(host.node_id), host.incarnation, int(host.node.replica.epoch))
 
-    def lives(self, leadership: _Leadership, broker_id: int, epoch: int, now: int) -> bool:
+    def lives(self, leadership: Leadership, broker_id: int, epoch: int, now: int) -> bool:
         """Whether the session of this incarnation cannot be over."""
         heard = self._heard.get(leadership, {}).get(broker_id)
         return (
@@ -101,7 +101,7 @@ class OneLeadership(Answers):
             and now - heard.time_us <= self.least_us
         )
 
-    def _note_activation(self, machine: Machine, leadership: _Leadership) -> None:
+    def _note_activation(self, machine: Machine, leadership: Leadership) -> None:
         """A leader is active once a record of its own epoch is committed, and all before it."""
         if leadership in self.activated or machine.host.node.replica.role != "leader":
             return
@@ -112,7 +112,7 @@ class OneLeadership(Answers):
     def heartbeat(
         self,
         machine: Machine,
-        leadership: _Leadership,
+        leadership: Leadership,
         message: BrokerHeartbeatRequest,
         answer: BrokerHeartbeatResponse,
         arrival: Arrival,
@@ -120,63 +120,9 @@ class OneLeadership(Answers):
         """One was answered without an error."""
 
     def appended(
-        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
+        self, machine: Machine, leadership: Leadership, record: Any, last_offset: int
     ) -> None:
         """Note that a leader wrote a record, in a batch that ends with ``last_offset``."""
-
-
-class LeaversAreMissed(OneLeadership):
-    """A broker that handed over may go once all that serve said that they know who leads now."""
-
-    id = "INV-54"
-
-    def __init__(self, ghost: Ghost) -> None:
-        super().__init__(ghost)
-        #: Offset that the others must have applied before a broker may go.
-        self._begun: dict[tuple[_Leadership, int], int] = {}
-        #: By life of a controller and broker: the highest offset that the broker said it has.
-        self._said: dict[tuple[int, int, int], int] = {}
-
-    def called(self, machine: Machine, message: Any) -> None:
-        if isinstance(message, BrokerHeartbeatRequest):
-            key = int(machine.host.node_id), machine.host.incarnation, message.broker_id
-            said = self._said.get(key, -1)
-            self._said[key] = max(said, message.current_metadata_offset)
-
-    def appended(
-        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
-    ) -> None:
-        if isinstance(record, BrokerRegistrationChangeRecord) and record.in_controlled_shutdown:
-            self._begun[leadership, record.broker_id] = last_offset
-
-    def heartbeat(
-        self,
-        machine: Machine,
-        leadership: _Leadership,
-        message: BrokerHeartbeatRequest,
-        answer: BrokerHeartbeatResponse,
-        arrival: Arrival,
-    ) -> None:
-        broker_id, epoch = message.broker_id, message.broker_epoch
-        awaited = self._begun.get((leadership, broker_id))
-        # A session that may have ended meanwhile fences the broker, and then it need not wait.
-        lives = self.lives(leadership, broker_id, epoch, machine.host.clock.now())
-        if not answer.should_shut_down or awaited is None or not lives:
-            return
-        seen = list(self.metadata(arrival))
-        leaving = seen[0].brokers.get(broker_id)
-        if leaving is None or leaving.fenced or not leaving.in_controlled_shutdown:
-            return
-        for other_id, other in seen[0].brokers.items():
-            serves = not other.fenced and not other.in_controlled_shutdown
-            stays = all(metadata.brokers.get(other_id) is other for metadata in seen)
-            said = self._said.get((leadership.node_id, leadership.incarnation, other_id), -1)
-            if other_id != broker_id and serves and stays and said < awaited:
-                raise self.violated(
-                    f"n{machine.host.node_id} lets broker {broker_id} go before broker {other_id}"
-                    f" has said that it knows what was at {awaited}",
-                    machine,
-                )
 
 
 class LiveBrokersStay(OneLeadership):
@@ -185,7 +131,7 @@ class LiveBrokersStay(OneLeadership):
     id = "INV-55"
 
     def appended(
-        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
+        self, machine: Machine, leadership: Leadership, record: Any, last_offset: int
     ) -> None:
         if not isinstance(record, RegisterBrokerRecord):
             return
@@ -215,13 +161,13 @@ class SilentBrokersAreFenced(OneLeadership):
         parts, of = _SURELY_OVER
         self._longest_us = self.session_us * parts // of
         self._step_us = self.session_us // _AWAKE_STEPS
-        self._looked_at: dict[_Leadership, int] = {}
+        self._looked_at: dict[Leadership, int] = {}
         #: When each incarnation's last sign of life came, by the controller's clock.
-        self._signs: dict[tuple[_Leadership, int, int], int] = {}
+        self._signs: dict[tuple[Leadership, int, int], int] = {}
         #: Those that the leadership has fenced, or that are gone.
-        self._fenced: dict[tuple[_Leadership, int, int], None] = {}
+        self._fenced: dict[tuple[Leadership, int, int], None] = {}
         #: How long the controller was awake since a session was over, microseconds.
-        self._awake_us: dict[tuple[_Leadership, int, int], int] = {}
+        self._awake_us: dict[tuple[Leadership, int, int], int] = {}
 
     def called(self, machine: Machine, message: Any) -> None:
         if isinstance(message, BrokerHeartbeatRequest):
@@ -229,7 +175,7 @@ class SilentBrokersAreFenced(OneLeadership):
             self._signs[key] = machine.host.clock.now()
 
     def appended(
-        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
+        self, machine: Machine, leadership: Leadership, record: Any, last_offset: int
     ) -> None:
         match record:
             case BrokerRegistrationChangeRecord(fenced=fenced) if fenced:
@@ -291,7 +237,7 @@ class CaughtUpBrokersServe(OneLeadership):
     def heartbeat(
         self,
         machine: Machine,
-        leadership: _Leadership,
+        leadership: Leadership,
         message: BrokerHeartbeatRequest,
         answer: BrokerHeartbeatResponse,
         arrival: Arrival,
@@ -333,7 +279,7 @@ class FencedForAReason(OneLeadership):
         #: Heartbeats by which an incarnation asked a controller's life to be fenced, or to go.
         self._wishes: dict[tuple[int, int, int, int], int] = {}
         #: Brokers that a leadership lets go.
-        self._leaving: dict[tuple[_Leadership, int], None] = {}
+        self._leaving: dict[tuple[Leadership, int], None] = {}
 
     def called(self, machine: Machine, message: Any) -> None:
         self._count_wish(machine, message, 1)
@@ -343,7 +289,7 @@ class FencedForAReason(OneLeadership):
         self._count_wish(machine, message, -1)
 
     def appended(
-        self, machine: Machine, leadership: _Leadership, record: Any, last_offset: int
+        self, machine: Machine, leadership: Leadership, record: Any, last_offset: int
     ) -> None:
         if not isinstance(record, BrokerRegistrationChangeRecord):
             return

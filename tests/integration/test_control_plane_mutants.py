@@ -32,7 +32,7 @@ CASES = [
     for number in range(len(mutants))
 ]
 #: Equal states, which all nodes have, and those of controllers, brokers and partitions.
-MINE = {"INV-18", *(f"INV-{number}" for number in (45, 46, *range(49, 65)))}
+MINE = {"INV-18", *(f"INV-{number}" for number in (45, 46, *range(49, 67)))}
 SEEDS_MAX = 60
 
 

@@ -45,6 +45,7 @@ from splitbrain.simulation.kraft.mirrored_log import Entry
 from tests.transcripts import message_defaults
 from tests.unit.simulation.kraft.small_quorum import Quorum
 from tests.unit.simulation.kraft.test_invariants_brokers import CASES as BROKER_CASES
+from tests.unit.simulation.kraft.test_invariants_leavers import CASES as LEAVER_CASES
 from tests.unit.simulation.kraft.test_invariants_metadata import CASES as METADATA_CASES
 from tests.unit.simulation.kraft.test_invariants_partitions import CASES as PARTITION_CASES
 from tests.unit.simulation.kraft.test_invariants_sessions import CASES as SESSION_CASES
@@ -440,7 +441,8 @@ def test_a_muted_invariant_does_not_watch(
 def test_every_invariant_has_an_id_of_its_own_a_sentence_and_a_case() -> None:
     ids = [invariant.id for invariant in INVARIANTS]
     assert len(ids) == len(set(ids))
-    of_metadata = (*METADATA_CASES, *BROKER_CASES, *PARTITION_CASES, *SESSION_CASES)
+    of_brokers = (*BROKER_CASES, *SESSION_CASES, *LEAVER_CASES)
+    of_metadata = (*METADATA_CASES, *PARTITION_CASES, *of_brokers)
     assert set(ids) == {case[0] for case in (*CASES, *of_metadata)}
     for invariant in INVARIANTS:
         assert issubclass(invariant, Invariant)

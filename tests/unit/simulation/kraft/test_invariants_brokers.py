@@ -19,6 +19,7 @@ from splitbrain.nodes.quorum.identifiers import NodeId, Offset
 from splitbrain.nodes.transport.client_protocol import ClientAnswer
 from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 from splitbrain.nodes.wire.calls import ReceivedCall
+from splitbrain.nodes.wire.errors import ApiError
 from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -48,7 +49,7 @@ from tests.unit.simulation.kraft.test_invariants_metadata import (
 )
 
 IDS = frozenset(invariant.id for invariant in INVARIANTS)
-MINE = frozenset(f"INV-{number}" for number in range(50, 58))
+MINE = frozenset({*(f"INV-{number}" for number in range(50, 58)), "INV-66"})
 
 
 def told(
@@ -121,6 +122,17 @@ def proposal(
     )
 
 
+def refused(answer: AlterPartitionResponse, code: int) -> AlterPartitionResponse:
+    """The same answer, which accepts nothing."""
+    (topic,) = answer.topics
+    outcomes = tuple(
+        msgspec.structs.replace(each, error_code=code, isr=()) for each in topic.partitions
+    )
+    return msgspec.structs.replace(
+        answer, topics=(msgspec.structs.replace(topic, partitions=outcomes),)
+    )
+
+
 def ids(first: int, *, broker_id: int, epoch: int) -> tuple[Any, Any]:
     """A question for producer ids, and the block that answers it."""
     return (
@@ -171,6 +183,23 @@ def isr_with_an_earlier_incarnation(controllers: Controllers) -> None:
     first, second = two_brokers(controllers)
     controllers.commit(TopicRecord("t", TOPIC), partition(7))
     told(controllers, *proposal(0, (7, first), (8, second - 1), epoch=first))
+
+
+def good_isr_refused(controllers: Controllers) -> None:
+    first, second = two_brokers(controllers)
+    controllers.commit(TopicRecord("t", TOPIC), partition(7))
+    message, answer = proposal(0, (7, first), (8, second), epoch=first)
+    told(controllers, message, refused(answer, ApiError.INVALID_UPDATE_VERSION))
+
+
+def good_isr_that_the_controller_stumbles_over(controllers: Controllers) -> None:
+    first, second = two_brokers(controllers)
+    controllers.commit(TopicRecord("t", TOPIC), partition(7))
+    message, _ = proposal(0, (7, first), (8, second), epoch=first)
+    stumbled = AlterPartitionResponse(
+        throttle_time_ms=0, error_code=ApiError.UNKNOWN_SERVER_ERROR, topics=()
+    )
+    told(controllers, message, stumbled)
 
 
 def producer_ids_given_to_two(controllers: Controllers) -> None:
@@ -251,6 +280,8 @@ CASES: list[tuple[str, Callable[[Controllers], None]]] = [
     ("INV-55", second_process_of_a_broker_that_lives),
     ("INV-56", view_of_metadata_in_which_the_broker_is_fenced),
     ("INV-57", clean_stop_of_the_life_before_the_last),
+    ("INV-66", good_isr_refused),
+    ("INV-66", good_isr_that_the_controller_stumbles_over),
 ]
 
 
@@ -304,3 +335,30 @@ def test_what_controllers_may_tell_brokers_alarms_nobody() -> None:
     appended(controllers, registration(7, len(controllers.ghost.committed), life=2))
     late = beaten(fenced=True)
     told(controllers, beat(first, 9), msgspec.structs.replace(late, error_code=77))
+
+
+def test_a_proposal_that_is_not_good_may_be_refused() -> None:
+    controllers = Controllers(muted=IDS - MINE)
+    first, second = two_brokers(controllers)
+    controllers.commit(TopicRecord("t", TOPIC), partition(7))
+    for members, epoch in (
+        (((8, second),), 0),
+        (((7, first), (9, 3)), 0),
+        (((7, first), (8, second - 1)), 0),
+        (((7, first), (8, second), (8, second)), 0),
+        (((7, first), (8, second)), 1),
+    ):
+        message, answer = proposal(epoch, *members, epoch=first)
+        told(controllers, message, refused(answer, ApiError.INVALID_REQUEST))
+    message, answer = proposal(0, (7, first), (8, second), epoch=first)
+    told(controllers, message, refused(answer, ApiError.NEW_LEADER_ELECTED))
+    deposed = msgspec.structs.replace(answer, error_code=ApiError.NOT_CONTROLLER, topics=())
+    told(controllers, message, deposed)
+    # It changed while the proposal was looked at.
+    changed = PartitionChangeRecord(partition_id=0, topic_id=TOPIC, isr=(7, 8))
+    controllers.commit(changed)
+    before = len(controllers.ghost.committed) - 1
+    told(controllers, message, refused(answer, ApiError.INVALID_UPDATE_VERSION), applied=before)
+    controllers.commit(fencing(8, second, 1))
+    message, answer = proposal(1, (7, first), (8, second), epoch=first)
+    told(controllers, message, refused(answer, ApiError.INELIGIBLE_REPLICA))
