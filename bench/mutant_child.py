@@ -3,7 +3,8 @@
 ``python -m bench.mutant_child ORDER.json RESULT.json``, as ``bench.mutants`` starts it. The changed
 tree is compiled in memory and handed to ``import`` by a finder, so the work tree is never touched
 and no byte code is left behind. The other files that may be mutated go the same way, unchanged, so
-that the control run tests the finder as well.
+that the control run tests the finder as well. A control run of seeds notes which world comes to
+which statement first (``bench.mutant_reach``).
 
 A process that uses up its processor time is stopped by the kernel (SIGXCPU), which a busy machine
 cannot cause. Must never import a room that may be mutated before the finder stands.
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from bench.mutant_reach import NOTE, Reach
 from bench.mutant_sites import Mutant, module_of, mutated
 
 if TYPE_CHECKING:
@@ -57,11 +59,13 @@ class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
     state_machine: str = "registers"
     first_seed: int = 0
     end_seed: int = 0
+    #: Hashes of the worlds before the first seed, which the mutant does not change.
+    known_hashes: tuple[str, ...] = ()
     #: Processor time.
     cpu_s_max: int
 
 
-class StageResult(msgspec.Struct, frozen=True, kw_only=True):
+class StageResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Result of an order."""
 
     #: Finder of the change; None: there was none.
@@ -70,13 +74,18 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     #: Of all traces of the seeds; two programs with one digest did the same in each of them.
     traces: str = ""
+    #: Hash of each world, of a control run alone.
+    hashes: tuple[str, ...] = ()
+    #: Place of a statement -> seed of the first world that comes there, of a control run alone.
+    first_seeds: dict[str, int] | None = None
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     """Gives ``import`` the trees it holds, and nothing else."""
 
-    def __init__(self, trees: Mapping[str, tuple[Path, ast.Module]]) -> None:
+    def __init__(self, trees: Mapping[str, tuple[Path, ast.Module]], reach: Reach) -> None:
         self._trees = trees
+        self._reach = reach
 
     def find_spec(
         self,
@@ -87,23 +96,30 @@ class _Finder(importlib.abc.MetaPathFinder):
         if fullname not in self._trees:
             return None
         file, tree = self._trees[fullname]
-        return importlib.util.spec_from_file_location(fullname, file, loader=_Loader(file, tree))
+        return importlib.util.spec_from_file_location(
+            fullname, file, loader=_Loader(file, tree, self._reach)
+        )
 
 
 class _Loader(importlib.abc.Loader):
-    def __init__(self, file: Path, tree: ast.Module) -> None:
+    def __init__(self, file: Path, tree: ast.Module, reach: Reach) -> None:
         self._file = file
         self._tree = tree
+        self._reach = reach
 
     def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__[NOTE] = self._reach.fresh.add
         exec(compile(self._tree, str(self._file), "exec"), module.__dict__)  # noqa: S102
 
 
 @contextmanager
-def installed(trees: Mapping[str, tuple[Path, ast.Module]]) -> Generator[None]:
+def installed(
+    trees: Mapping[str, tuple[Path, ast.Module]], reach: Reach | None = None
+) -> Generator[None]:
     """Modules by name, each with its file and the tree that is run for it.
 
-    None of them may have been imported; afterwards none is.
+    None of them may have been imported; afterwards none is. ``reach`` is told of what marked trees
+    run.
 
     Raises:
         RuntimeError: one has been imported already.
@@ -111,7 +127,7 @@ def installed(trees: Mapping[str, tuple[Path, ast.Module]]) -> Generator[None]:
     early = sorted(name for name in trees if name in sys.modules)
     if early:
         raise RuntimeError(f"{early[0]} was imported before it could be mutated")
-    finder = _Finder(trees)
+    finder = _Finder(trees, reach or Reach())
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -141,7 +157,11 @@ def perform(order: StageOrder, trees: Trees) -> StageResult:
     """Run the stage in this process, whose processor time is limited from now on."""
     resource.setrlimit(resource.RLIMIT_CPU, (order.cpu_s_max, order.cpu_s_max + _GRACE_S))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES_MAX, _MEMORY_BYTES_MAX))
-    with installed(trees):
+    reach = Reach()
+    if order.mutant is None and not order.tests:
+        for file in order.files:
+            reach.marked(trees[module_of(file)][1], file)
+    with installed(trees, reach):
         try:
             for name in trees:
                 importlib.import_module(name)
@@ -150,9 +170,8 @@ def perform(order: StageOrder, trees: Trees) -> StageResult:
             return StageResult(killed_by=f"import: {_last_line(error)}", cpu_s=_cpu_s())
         if order.tests:
             return StageResult(killed_by=_tests(order.tests), cpu_s=_cpu_s())
-        seeds = range(order.first_seed, order.end_seed)
-        killed_by, traces = _seeds(seeds, order.state_machine)
-        return StageResult(killed_by=killed_by, cpu_s=_cpu_s(), traces=traces)
+        reach.ran(order.first_seed)
+        return _seeds(order, reach)
 
 
 class _FirstFailure:
@@ -185,23 +204,34 @@ def _tests(paths: Sequence[str]) -> str | None:
     return first.name or f"pytest, exit {int(code)}"
 
 
-def _seeds(seeds: range, state_machine: str) -> tuple[str | None, str]:
+def _seeds(order: StageOrder, reach: Reach) -> StageResult:
     from splitbrain.contracts.names import DEFAULT_SYSTEM
     from splitbrain.harness.campaign.sweep.options import SimOptions
     from splitbrain.harness.campaign.sweep.trial import try_seed
 
     # A world of registers is one that nobody asked to be anything else.
-    named = None if state_machine == "registers" else state_machine
+    named = None if order.state_machine == "registers" else order.state_machine
     trial = SimOptions(system=DEFAULT_SYSTEM, state_machine=named)
-    traces = hashlib.blake2b(digest_size=8)
-    for seed in seeds:
+    hashes = list(order.known_hashes)
+    for seed in range(order.first_seed, order.end_seed):
         result = try_seed(trial, seed, "first")
+        reach.ran(seed)
         if result.crash is not None:
-            return f"seed {seed}: defect: {result.crash.strip().splitlines()[-1]}", ""
+            defect = result.crash.strip().splitlines()[-1]
+            return StageResult(killed_by=f"seed {seed}: defect: {defect}", cpu_s=_cpu_s())
         if result.failed_by:
-            return f"seed {seed}: {result.failed_by[0]}", ""
-        traces.update(result.trace_hash.encode())
-    return None, traces.hexdigest()
+            return StageResult(killed_by=f"seed {seed}: {result.failed_by[0]}", cpu_s=_cpu_s())
+        hashes.append(result.trace_hash)
+    traces = hashlib.blake2b("".join(hashes).encode(), digest_size=8).hexdigest()
+    if order.mutant is not None:
+        return StageResult(killed_by=None, cpu_s=_cpu_s(), traces=traces)
+    return StageResult(
+        killed_by=None,
+        cpu_s=_cpu_s(),
+        traces=traces,
+        hashes=tuple(hashes),
+        first_seeds=reach.first,
+    )
 
 
 def _last_line(error: Exception) -> str:

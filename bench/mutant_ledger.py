@@ -3,14 +3,15 @@
 The ledger is a file of JSON lines, one for each stage that was run; it is only added to, so a
 campaign can be stopped at any time and continued, and campaigns with other draws add up. A later
 line about the same mutant and stage counts instead of the earlier one. A result of seeds counts
-only for the range that is asked for, unless one of them killed: more seeds may see more.
+only for the range that is asked for, unless one of them killed: more seeds may see more. Where the
+file that a mutant is part of has another text by now, its results count no more.
 
 Must never count a mutant as killed because it could not be run.
 """
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     #: Input of the stage, where that varies: a range of seeds.
     extent: str = ""
+    #: Digest of the file that the mutant was made of; empty: nobody noted it.
+    source: str = ""
     result: StageResult
 
 
@@ -59,8 +62,11 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """The newest entry of every mutant and stage."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """``path``: where entries are kept; None: in memory only."""
+    def __init__(self, path: Path | None = None, sources: Mapping[str, str] | None = None) -> None:
+        """``path``: where entries are kept; None: in memory only.
+
+        ``sources``: by file, the digest of its present text; None: entries of any text count.
+        """
         self._path = path
         self._entries: dict[str, dict[str, Entry]] = {}
         if path is not None and path.exists():
@@ -70,7 +76,9 @@ class Ledger:
             if len(complete) < len(content):
                 os.truncate(path, len(complete))
             for line in complete.splitlines():
-                self._take(msgspec.json.decode(line, type=Entry))
+                entry = msgspec.json.decode(line, type=Entry)
+                if sources is None or entry.source == sources.get(entry.mutant.file):
+                    self._take(entry)
 
     @property
     def mutants(self) -> tuple[Mutant, ...]:

@@ -14,6 +14,8 @@ storage, or what stands above the log) and shows each one to the stages in turn,
 - ``rest``: properties, and the units above; only what all others let pass comes here.
 
 The room ``above`` is judged by seeds alone, those of the state machine that the mutant is part of.
+A mutant is run in no world before the first that comes to the statement it changes: there it does
+what the code as it is does (``bench.mutant_reach``).
 
 ``--every-stage`` goes on after a kill, which gives the score of each stage alone. First the code as
 it is goes through all stages; if one of them objects, nothing would be worth saying: exit code 1.
@@ -27,7 +29,6 @@ own. Source: issue 5, item 6.
 
 import argparse
 import json
-import random
 import re
 import signal
 import subprocess
@@ -42,9 +43,11 @@ from typing import Final
 import msgspec
 
 from bench.mutant_child import CANNOT_RUN, StageOrder, StageResult
+from bench.mutant_draw import drawn, sources_of
 from bench.mutant_ledger import Entry, Ledger
+from bench.mutant_reach import places_of
 from bench.mutant_rooms import ROOMS, ROOT, files_of, room_of, state_machine_of
-from bench.mutant_sites import Mutant, mutants_of
+from bench.mutant_sites import Mutant
 from bench.trace_hashes import seeds_of
 
 EXPLANATIONS: Final = ROOT / "docs" / "mutants.md"
@@ -115,10 +118,11 @@ class Campaign:
         self._ledger = ledger
         self._run = run
         self._files = tuple(options.files)
+        self._sources = sources_of(self._files)
         #: Processor time of each stage in the control run, by its extent.
         self._cpu_s: dict[tuple[str, str], float] = {}
-        #: Digest of all traces of the control run, by its seeds.
-        self._traces: dict[str, str] = {}
+        #: Of the control run, by its seeds.
+        self._controls: dict[str, StageResult] = {}
 
     def control(self) -> str | None:
         """Show the code as it is to all stages; what they object, None in order."""
@@ -130,7 +134,8 @@ class Campaign:
                 if result.killed_by is not None:
                     return f"{stage}: {result.killed_by}"
                 self._cpu_s[stage, extent] = result.cpu_s
-                self._traces[extent] = result.traces
+                if stage == _SEEDS:
+                    self._controls[extent] = result
                 print(f"control: {stage} {extent} passes in {result.cpu_s:.1f} s", flush=True)
         return None
 
@@ -147,19 +152,36 @@ class Campaign:
             if result is None:
                 if is_killed and (not self._options.every_stage or stage == _REST):
                     continue
-                cpu_s_max = round(_CPU_FACTOR * self._cpu_s[stage, extent]) + _CPU_S_ADDED
-                result = self._run(self._order(mutant, stage, machine, cpu_s_max))
-                fresh.append(Entry(mutant=mutant, stage=stage, extent=extent, result=result))
+                result = self._result(mutant, stage, machine)
+                source = self._sources[mutant.file]
+                fresh.append(
+                    Entry(mutant=mutant, stage=stage, extent=extent, source=source, result=result)
+                )
             is_killed = is_killed or result.killed_by is not None
         return fresh
+
+    def _result(self, mutant: Mutant, stage: str, machine: str) -> StageResult:
+        extent = self._extent(stage, machine)
+        cpu_s_max = round(_CPU_FACTOR * self._cpu_s[stage, extent]) + _CPU_S_ADDED
+        order = self._order(mutant, stage, machine, cpu_s_max)
+        control = self._controls.get(extent)
+        place = places_of((ROOT / mutant.file).read_text(), mutant.file)[mutant.number]
+        if stage != _SEEDS or control is None or control.first_seeds is None or place is None:
+            return self._run(order)
+        if place not in control.first_seeds:
+            return StageResult(killed_by=None, traces=control.traces)
+        first_seed = control.first_seeds[place]
+        known = control.hashes[: first_seed - order.first_seed]
+        return self._run(msgspec.structs.replace(order, first_seed=first_seed, known_hashes=known))
 
     def has_other_traces(self, mutant: Mutant) -> bool | None:
         """Whether the simulation does anything else with it; None: not known."""
         extent = self._extent(_SEEDS, state_machine_of(mutant.file))
         result = self._ledger.result(mutant.id, _SEEDS, extent)
-        if result is None or not result.traces or not self._traces.get(extent):
+        control = self._controls.get(extent)
+        if result is None or control is None or not result.traces or not control.traces:
             return None
-        return result.traces != self._traces[extent]
+        return result.traces != control.traces
 
     def _extent(self, stage: str, machine: str) -> str:
         if stage != _SEEDS:
@@ -188,13 +210,6 @@ def tests_of(stage: str, mutant: Mutant | None) -> tuple[str, ...]:
         return _REST_TESTS
     rooms = _TESTS if mutant is None else [mutant.file.rpartition("/")[0]]
     return tuple(path for room in rooms for path in _TESTS[room].get(stage, ()))
-
-
-def drawn(files: Sequence[str], seed: int) -> list[Mutant]:
-    """All mutants of the files in the order in which this seed draws them."""
-    mutants = [mutant for file in files for mutant in mutants_of((ROOT / file).read_text(), file)]
-    random.Random(seed).shuffle(mutants)
-    return mutants
 
 
 def explained() -> frozenset[str]:
@@ -250,7 +265,8 @@ def main(arguments: Sequence[str] | None = None, run: RunStage = run_stage) -> i
     """Run the campaign; 1 where the code as it is does not pass."""
     options = options_of(arguments)
     began_s = time.monotonic()
-    ledger = Ledger(options.ledger)
+    every_file = [file for room in ROOMS for file in files_of(room)]
+    ledger = Ledger(options.ledger, sources_of(every_file))
     mutants = _chosen(options, ledger)
     campaign = Campaign(options, ledger, run)
     objection = campaign.control()
@@ -268,7 +284,9 @@ def main(arguments: Sequence[str] | None = None, run: RunStage = run_stage) -> i
             ledger.add(entry)
         if fresh:
             print(_line(mutant, ledger, campaign), flush=True)
-    _summarise(ledger, campaign, options)
+    known = {mutant.id for mutant in ledger.mutants}
+    left = sum(mutant.id not in known for mutant in mutants)
+    _summarise(ledger, campaign, options, left)
     return 0
 
 
@@ -323,8 +341,8 @@ def _shortened(before: str, after: str) -> tuple[str, str]:
     return shortened(before), shortened(after)
 
 
-def _summarise(ledger: Ledger, campaign: Campaign, options: argparse.Namespace) -> None:
-    """Scores over the whole ledger, and the JSON line."""
+def _summarise(ledger: Ledger, campaign: Campaign, options: argparse.Namespace, left: int) -> None:
+    """Scores over the whole ledger, and the JSON line; ``left``: drawn, and not judged yet."""
     whole = ledger.score()
     named = explained()
     open_ends = [mutant for mutant in ledger.survivors() if mutant.id not in named]
@@ -346,7 +364,7 @@ def _summarise(ledger: Ledger, campaign: Campaign, options: argparse.Namespace) 
             f"{stage:14} {score.mutants:8} {score.killed:8} {score.percent:7.1f}% {first[stage]:9}"
         )
     survived = whole.mutants - whole.killed
-    print(f"\n{survived} survived, {survived - len(open_ends)} of them explained")
+    print(f"\n{survived} survived, {survived - len(open_ends)} of them explained; {left} are left")
     for mutant in open_ends:
         print(_line(mutant, ledger, campaign))
     summary = {
@@ -357,6 +375,7 @@ def _summarise(ledger: Ledger, campaign: Campaign, options: argparse.Namespace) 
         "interval_percent": whole.interval,
         "explained": survived - len(open_ends),
         "unexplained": [mutant.id for mutant in open_ends],
+        "left": left,
         "seeds": f"{options.seeds.start}:{options.seeds.stop}",
         "stages": {
             stage: {

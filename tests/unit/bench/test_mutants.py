@@ -6,10 +6,11 @@ import pytest
 
 from bench import mutants
 from bench.mutant_child import StageOrder, StageResult
+from bench.mutant_draw import drawn, sources_of
 from bench.mutant_ledger import Entry, Ledger, Score
 from bench.mutant_rooms import ROOMS, files_of, state_machine_of
 from bench.mutant_sites import Mutant
-from bench.mutants import RunStage, drawn, explained, main, options_of, run_stage
+from bench.mutants import RunStage, explained, main, options_of, run_stage
 
 VOTERS = "nodes/quorum/voters.py"
 RULE = "nodes/quorum/epoch_limit.py"
@@ -96,7 +97,7 @@ def test_survivors_are_told_with_place_and_change(capsys: pytest.CaptureFixture[
     assert main(["--count", "1", "--files", RULE], runs({})) == 0
     said = capsys.readouterr().out
     (mutant,) = drawn([RULE], 1)[:1]
-    assert f"{mutant.id} {RULE}:{mutant.line} highest_from" in said
+    assert f"{mutant.id} {RULE}:{mutant.line} {mutant.scope}" in said
     assert f"- {mutant.before}" in said
     assert f"+ {mutant.after}" in said
     assert "SURVIVED (same traces)" in said
@@ -173,15 +174,41 @@ def test_a_later_result_counts_instead_of_an_earlier_one() -> None:
     assert ledger.score(VOTERS).percent == 100.0
 
 
-def test_nothing_is_drawn_late() -> None:
+def test_results_of_another_text_of_the_file_count_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    first, second = drawn([VOTERS], 1)[:2]
+    ledger = Ledger(path)
+    for mutant, text in ((first, "before"), (second, "now")):
+        noted = entry(mutant, "seeds", "seed 0: INV-01")
+        ledger.add(msgspec.structs.replace(noted, source=text))
+    assert Ledger(path, {VOTERS: "now"}).mutants == (second,)
+    assert Ledger(path, {RULE: "now"}).mutants == ()
+    assert Ledger(path).mutants == (first, second)
+
+
+def test_a_ledger_says_of_which_text_its_results_are(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    assert main(["--files", RULE, "--ledger", str(path), "--count", "1"], runs({})) == 0
+    assert {each["source"] for each in map(json.loads, path.read_text().splitlines())} == {
+        sources_of([RULE])[RULE]
+    }
+
+
+def test_nothing_is_drawn_late(capsys: pytest.CaptureFixture[str]) -> None:
     shown: list[tuple[str | None, str]] = []
     assert main(["--count", "2", "--time-limit", "0s"], runs({}, shown)) == 0
     assert {name for name, _ in shown} == {None}
+    assert last_line(capsys)["left"] == 2
 
 
 def test_a_draw_is_the_same_for_the_same_seed_only() -> None:
     assert drawn([VOTERS], 1) == drawn([VOTERS], 1)
     assert drawn([VOTERS], 1) != drawn([VOTERS], 2)
+
+
+def test_mutants_of_one_file_leave_those_of_another_in_their_order() -> None:
+    among_others = [mutant for mutant in drawn([RULE, VOTERS], 1) if mutant.file == VOTERS]
+    assert among_others == drawn([VOTERS], 1)
 
 
 def test_quorum_and_storage_are_mutated_but_for_the_disk() -> None:
