@@ -15,6 +15,8 @@ NIGHT_BUDGET ?= 8h
 # Seconds of each night for runs of the correct quorum under every kind of fault.
 ALARM_BUDGET ?= 3600
 FINDING_BUDGET ?= 30m
+# Of each night, for mutants that nobody has judged yet.
+MUTANT_BUDGET ?= 30m
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -168,7 +170,7 @@ test: setup ## all that gates a change: containers, Spark and browser too
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.
-nightly: setup images classes ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples, a fuzz of ports, nightly tests; figures
+nightly: setup images classes ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples, a fuzz of ports, mutants, nightly tests; figures
 	@failed=""
 	$(BIN)/splitbrain nightly bench/nights/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" night (exit $$?)"
@@ -183,6 +185,8 @@ nightly: setup images classes ## suite, lake and gate within NIGHT_BUDGET, goes 
 		|| failed+=" sim (exit $$?)"
 	$(BIN)/splitbrain sim --seeds "$$((first + 5000)):$$((first + 6000))" --jobs 2 \
 		--beyond-promise || failed+=" sim beyond the promise (exit $$?)"
+	$(BIN)/python -m bench.mutants --room above --count 300 --seed 1 --time-limit "$(MUTANT_BUDGET)" \
+		--ledger bench/baselines/mutants-above.jsonl || failed+=" bench.mutants (exit $$?)"
 	$(BIN)/python -m bench.port_fuzz --frames 1000000 --seed "$$first" \
 		|| failed+=" bench.port_fuzz (exit $$?)"
 	SPLITBRAIN_BRUTE_FORCE_HISTORIES=10000 HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \
