@@ -47,6 +47,11 @@ _WHY: Final = {
     "own change is gone.",
     "fencing": "A lock alone cannot keep out a holder that slept through its loss; the token can, "
     "if the store compares it.",
+    "transactions:list-append": "An append leaves its trace in every later read, so the order of "
+    "versions is seen, not guessed, and each anomaly is a cycle of facts. What is found is told "
+    "with the levels that it rules out and the strongest that are left.",
+    "transactions:rw-register": "Registers are what applications use, but a write hides the one "
+    "before it: less can be proven than of lists.",
     "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
     "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
     "show yet.",
@@ -59,6 +64,8 @@ _WHY: Final = {
 }
 _SOURCES: Final = {
     "sessions": "Terry and others 1994 (session guarantees)",
+    "transactions:list-append": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
+    "transactions:rw-register": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",
@@ -93,7 +100,8 @@ def _next_step(name: str, kinds: str) -> str:
     seen = f"It tells of {kinds}. " if kinds else ""
     if evidence_needed(name):
         return f"{seen}A run judges with it where the system gives that evidence."
-    return f"{seen}`splitbrain check FILE --model {name}` judges any history with it."
+    model = name.removeprefix("transactions:")
+    return f"{seen}`splitbrain check FILE --model {model}` judges any history with it."
 
 
 def _each(names: Iterable[str], explain: Callable[[str], Explanation]) -> Iterator[Explanation]:

@@ -67,8 +67,9 @@ class Findings:
         operations: Sequence[PairedOperation],
         sentence: Callable[[], str],
         count: int = 1,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Count findings of a kind, and describe the first ``NAMED_MAX``."""
+        """Count findings of a kind, and describe the first ``NAMED_MAX``, with further fields."""
         self.counts[kind] += count
         if len(self._named[kind]) == NAMED_MAX:
             return
@@ -81,6 +82,7 @@ class Findings:
                     {"index": operation.index, "text": describe_operation(operation)}
                     for operation in operations
                 ],
+                **(details or {}),
             }
         )
 

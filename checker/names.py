@@ -1,7 +1,8 @@
 """Names of checkers and the promise of each, without the checkers themselves.
 
 A name is a checker, or a checker and its option after a colon: ``linearizability:cas-register``,
-``set-full``, ``set-full:stale-reads-allowed``, ``bank:total=100``, ``split-brain``.
+``set-full``, ``set-full:stale-reads-allowed``, ``bank:total=100``, ``split-brain``. That of
+transactions has two: their kind and a level, ``transactions:list-append:serializable``.
 """
 
 from collections.abc import Collection
@@ -9,12 +10,20 @@ from typing import Final
 
 from splitbrain.checker.models.registry import knows, model_names
 from splitbrain.checker.own_checker import OwnChecker
+from splitbrain.checker.transactions.levels import (
+    ANOMALIES,
+    LEVELS,
+    STRICT_SERIALIZABLE,
+    Kind,
+)
+from splitbrain.checker.transactions.levels import KINDS as TRANSACTION_MODELS
 from splitbrain.contracts.errors import UsageError
 from splitbrain.plugins.offers import Offers
 
 _LINEARIZABILITY: Final = "linearizability"
 _SEPARATOR: Final = ":"
 _BANK_TOTAL: Final = "bank:total="
+_TRANSACTIONS: Final = "transactions:"
 
 #: Promise that each checker holds a run to, for people; models describe themselves.
 PROMISES: Final[dict[str, str]] = {
@@ -42,6 +51,14 @@ PROMISES: Final[dict[str, str]] = {
     "fencing": "No guarded `write` is accepted with a lower token than one accepted "
     "before it was invoked. Two believed holders of the lock, and a token that was given out "
     "twice, are observations.",
+    "transactions:list-append": "Transactions (`txn`) of `r` and `append` show no anomaly that a "
+    "level of isolation rules out: strict serializability, or that behind a colon, as in "
+    "`transactions:list-append:snapshot-isolation`. What was acknowledged and stands in no final "
+    "read is lost, at any level.",
+    "transactions:rw-register": "Transactions (`txn`) of `r` and `w`, whose written values are "
+    "distinct in each key, are held to a level as those of `transactions:list-append` are. Where "
+    "the order of writes that nobody had read before is open, and no serial order was found, it "
+    "is `unknown`.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
     "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
     "converged or not; no success is without its record. It looks at what there is of both.",
@@ -78,6 +95,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "unique-ids": ("duplicated",),
     "sessions": ("monotonic-reads", "read-your-writes"),
     "fencing": ("lower-token-accepted",),
+    "transactions": ANOMALIES,
     "split-brain": (
         "two-leaders-in-one-epoch",
         "different-committed-records",
@@ -96,7 +114,11 @@ OFFERS: Final = Offers[OwnChecker]("checker", "splitbrain.checkers", OwnChecker,
 
 def evidence_needed(name: str) -> frozenset[str]:
     """Return the kinds of further evidence of which a checker needs one; empty for none."""
-    is_ours = name in PROMISES or linearizability_model(name) is not None
+    is_ours = (
+        name in PROMISES
+        or linearizability_model(name) is not None
+        or name.startswith(_TRANSACTIONS)
+    )
     if is_ours:
         return _EVIDENCE_NEEDED.get(name, frozenset())
     try:
@@ -119,6 +141,8 @@ def violation_kinds(name: str) -> tuple[str, ...] | None:
     """
     if linearizability_model(name) is not None:
         return KINDS[_LINEARIZABILITY] if name in checker_names() else None
+    if name.startswith(_TRANSACTIONS):
+        return None if _is_no_level(name) else ANOMALIES
     if name in KINDS and name != _LINEARIZABILITY:
         return KINDS[name]
     return () if name in OFFERS.names() else None
@@ -138,8 +162,9 @@ def linearizability_model(name: str) -> str | None:
 
 def history_models() -> tuple[str, ...]:
     """Return the names of models and checkers that need only a history."""
-    offered = sorted(OFFERS.names())
-    return (*model_names(), *(name for name in (*PROMISES, *offered) if not evidence_needed(name)))
+    names = (*PROMISES, *sorted(OFFERS.names()))
+    usable = (name.removeprefix(_TRANSACTIONS) for name in names if not evidence_needed(name))
+    return (*model_names(), *usable)
 
 
 def history_checker(model: str) -> str:
@@ -151,6 +176,9 @@ def history_checker(model: str) -> str:
     names = history_models()
     if knows(model):
         return f"{_LINEARIZABILITY}{_SEPARATOR}{model}"
+    if model.partition(_SEPARATOR)[0] in TRANSACTION_MODELS:
+        transactions_level(f"{_TRANSACTIONS}{model}")
+        return f"{_TRANSACTIONS}{model}"
     if model in names or bank_total(model) is not None:
         return model
     raise UsageError(
@@ -173,3 +201,34 @@ def bank_total(name: str) -> int | None:
         raise UsageError(
             f"the total in {name!r} is no whole number", "Write it as in bank:total=100"
         ) from None
+
+
+def transactions_level(name: str) -> tuple[Kind, str] | None:
+    """Return kind and level of a ``transactions:KIND:LEVEL`` checker, None for other checkers.
+
+    Raises:
+        UsageError: there is no such kind or level.
+    """
+    if not name.startswith(_TRANSACTIONS):
+        return None
+    called, _, level = name.removeprefix(_TRANSACTIONS).partition(_SEPARATOR)
+    kind: Kind | None = next((each for each in TRANSACTION_MODELS if each == called), None)
+    if kind is None:
+        raise UsageError(
+            f"there are no transactions called {called!r}",
+            f"Choose one of: {', '.join(TRANSACTION_MODELS)}",
+        )
+    if level and level not in LEVELS:
+        raise UsageError(
+            f"there is no isolation level called {level!r}", f"Choose one of: {', '.join(LEVELS)}"
+        )
+    return kind, level or STRICT_SERIALIZABLE
+
+
+def _is_no_level(name: str) -> bool:
+    """Return whether a ``transactions:`` name has a kind or a level that does not exist."""
+    try:
+        transactions_level(name)
+    except UsageError:
+        return True
+    return False

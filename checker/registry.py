@@ -16,10 +16,17 @@ from splitbrain.checker.linearizability.check import check as check_linearizabil
 from splitbrain.checker.lost_commits import check as check_lost_commits
 from splitbrain.checker.member_digests import check as check_member_digests
 from splitbrain.checker.models.registry import model_named
-from splitbrain.checker.names import OFFERS, bank_total, checker_names, linearizability_model
+from splitbrain.checker.names import (
+    OFFERS,
+    bank_total,
+    checker_names,
+    linearizability_model,
+    transactions_level,
+)
 from splitbrain.checker.queue_totals import check as check_queue_totals
 from splitbrain.checker.set_full import check as check_set_full
 from splitbrain.checker.split_brain import check as check_split_brain
+from splitbrain.checker.transactions.levels import Kind
 from splitbrain.checker.unique_ids import check as check_unique_ids
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -77,6 +84,16 @@ def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> 
     return check(operations, budget)
 
 
+def _of_transactions(kind: Kind, level: str) -> Checker:
+    def judge(evidence: Evidence, budget: Budget) -> CheckResult:
+        # numpy and its columns are loaded with the first history of transactions.
+        from splitbrain.checker.transactions.check import check
+
+        return check(evidence.operations, budget, kind, level)
+
+    return judge
+
+
 _PLAIN: Final[dict[str, Checker]] = {
     "set-full": _of_sets(stale_reads_allowed=False),
     "set-full:stale-reads-allowed": _of_sets(stale_reads_allowed=True),
@@ -112,6 +129,9 @@ def checker_named(name: str) -> Checker:
     total = bank_total(name)
     if total is not None:
         checker = _of_members(check_bank, total=total)
+    transactions = transactions_level(name)
+    if transactions is not None:
+        checker = _of_transactions(*transactions)
     if checker is not None:
         return _allowing(checker)
     offered = OFFERS.offered(name)

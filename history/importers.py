@@ -73,6 +73,7 @@ def load(
     *,
     skip_broken: bool = False,
     problem_with: Callable[[PairedOperation], str | None] = lambda _operation: None,
+    asks_failed: bool = False,
 ) -> LoadedHistory:
     """Read a run folder or a bare history into memory.
 
@@ -81,8 +82,9 @@ def load(
             report folder of etcd's robustness tests.
         history_format: guessed where None.
         skip_broken: leave out and count everything unusable.
-        problem_with: problem of an operation's values for its judge, a clause; not called for
-            failed operations.
+        problem_with: problem of an operation's values for its judge, a clause; called once for each
+            operation, in their order.
+        asks_failed: call it for failed operations, too.
 
     Raises:
         HistoryError: no such file, unknown format, or a broken history.
@@ -100,7 +102,7 @@ def load(
     if operations is None:
         operations = _pair(read, broken, file)
     operations, mixes_numbers = operations_apart(operations)
-    operations = _with_sense(operations, read, broken, problem_with)
+    operations = _with_sense(operations, read, broken, problem_with, asks_failed=asks_failed)
     return LoadedHistory(
         path=file,
         format=chosen,
@@ -197,11 +199,13 @@ def _with_sense(
     read: _Read,
     broken: BrokenLines,
     problem_with: Callable[[PairedOperation], str | None],
+    *,
+    asks_failed: bool,
 ) -> list[PairedOperation]:
     """Return the operations whose values suit their kind and their judge."""
     refused: set[int] = set()
     for operation in operations:
-        if operation.type == "fail":
+        if operation.type == "fail" and not asks_failed:
             continue
         problem = wrong_shape(operation) or problem_with(operation)
         if problem is not None:

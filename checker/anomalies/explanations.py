@@ -8,6 +8,7 @@ from typing import Final
 
 from splitbrain.checker.anomalies import names
 from splitbrain.checker.anomalies.names import MEANINGS
+from splitbrain.checker.anomalies.transaction_explanations import transaction_anomalies
 from splitbrain.contracts.explanation import Explanation
 
 _NEXT_STEP: Final = (
@@ -155,6 +156,10 @@ _SOURCES: Final = {
 
 def anomalies() -> tuple[Explanation, ...]:
     """Return all of them, the most telling ones of linearizability first."""
+    return (*_of_single_objects(), *transaction_anomalies())
+
+
+def _of_single_objects() -> tuple[Explanation, ...]:
     return tuple(
         Explanation(
             name=name,

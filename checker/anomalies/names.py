@@ -8,6 +8,8 @@ read, lost update); Jepsen's catalogue of anomalies; Sovran 2011 (long fork).
 from collections.abc import Mapping
 from typing import Any, Final
 
+from splitbrain.checker.transactions import levels
+
 NOT_LINEARIZABLE: Final = "not linearizable"
 DIRTY_READ: Final = "dirty read"
 DOUBLE_CAS: Final = "double success of a compare-and-set"
@@ -15,6 +17,12 @@ DOUBLE_GRANT: Final = "double grant of a lock"
 DOUBLE_SUCCESS: Final = "double success"
 DUPLICATE: Final = "duplicate"
 FORK: Final = "fork"
+CYCLIC_VERSIONS: Final = "cyclic versions"
+DIRTY_UPDATE: Final = "dirty update"
+FUTURE_READ: Final = "future read"
+INCOMPATIBLE_ORDER: Final = "incompatible order"
+INTERNAL: Final = "internal inconsistency"
+LONG_FORK: Final = "long fork"
 LOST_UPDATE: Final = "lost update"
 LOST_WRITE: Final = "lost write"
 PHANTOM_VALUE: Final = "phantom value"
@@ -80,6 +88,20 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "committed-record-missing": "missing record",
     },
     "member-digests": {"digests-differ": FORK},
+    "transactions": {
+        # Adya's names of cycles, and of G1a and G1b, are the field's.
+        **{anomaly: anomaly for anomaly in levels.ANOMALIES},
+        levels.LOST: LOST_WRITE,
+        levels.PHANTOM_VALUE: PHANTOM_VALUE,
+        levels.DUPLICATE_ELEMENTS: DUPLICATE,
+        levels.INCOMPATIBLE_ORDER: INCOMPATIBLE_ORDER,
+        levels.DIRTY_UPDATE: DIRTY_UPDATE,
+        levels.FUTURE_READ: FUTURE_READ,
+        levels.INTERNAL: INTERNAL,
+        levels.CYCLIC_VERSIONS: CYCLIC_VERSIONS,
+        levels.LOST_UPDATE: LOST_UPDATE,
+        levels.LONG_FORK: LONG_FORK,
+    },
     "broker-views": {
         "view-went-back": "view that went back",
         "view-not-as-committed": "view of something never committed",

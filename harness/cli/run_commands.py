@@ -139,6 +139,7 @@ def check_command(
     path: Annotated[Path, OfRun],
     *,
     model: Annotated[str | None, OfHistories, completed("--model")] = None,
+    level: Annotated[str | None, OfHistories, completed("--level")] = None,
     history_format: Annotated[
         str | None, OfHistories, Parameter(name="--format"), completed("--format")
     ] = None,
@@ -156,8 +157,11 @@ def check_command(
             counter, set, fifo-queue, unordered-queue, stack, priority-queue, mutex,
             fenced-register, topics, set-full, set-full:stale-reads-allowed, counter-bounds, bank,
             bank:negative-balances-allowed, queue-totals, queue-totals:duplicates-allowed,
-            unique-ids, sessions or fencing; by default cas-register. Or a model of one's own:
-            path/to/file.py:Name.
+            unique-ids, sessions, fencing, list-append or rw-register; by default cas-register. Or
+            a model of one's own: path/to/file.py:Name.
+        level: Isolation level that transactions (list-append, rw-register) are held to, such as
+            read-committed, snapshot-isolation, strong-session-serializable; by default
+            strict-serializable.
         history_format: jsonl, edn, jepsen-log, kv, parquet or etcd-robustness; guessed where it can
             be.
         skip_broken: Leave broken lines of a bare history out: the verdict is then at most unknown,
@@ -175,8 +179,11 @@ def check_command(
     if not is_run:
         # Nothing here multiplies matrices, and a process of one thread can be copied.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if level is not None:
+        model = _with_level(model, level)
     _require_model(model or _MODEL)
     given = {
+        "--level": level,
         "--model": model,
         "--format": history_format,
         "--skip-broken": skip_broken,
@@ -211,6 +218,18 @@ def check_command(
         # A file that the user names is part of the request; a run folder is our own work.
         error.exit_code = EXIT_BAD_USAGE
         raise
+
+
+def _with_level(model: str | None, level: str) -> str:
+    """Return the name of a model of transactions with its level."""
+    from splitbrain.checker.names import TRANSACTION_MODELS
+
+    if model not in TRANSACTION_MODELS:
+        raise UsageError(
+            f"--level is for transactions, and {model or _MODEL} is no model of any",
+            f"Leave it out, or choose --model {' or '.join(TRANSACTION_MODELS)}",
+        )
+    return f"{model}:{level}"
 
 
 def _require_model(model: str) -> None:

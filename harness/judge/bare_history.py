@@ -15,6 +15,7 @@ from splitbrain.harness.folder.results import (
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.judge.bare_judging import (
     JudgedHistory,
+    asks_failed,
     is_large,
     judge_as_operations,
     sense_of,
@@ -66,9 +67,7 @@ def judge_history(
 
             judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
         if judged is None:
-            loaded = importers.load(
-                path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
-            )
+            loaded = _loaded(path, name, history_format, skip_broken=skip_broken)
             judged = judge_as_operations(loaded, name, limits, give_up, warm)
     record = _record(judged)
     provisional = judged.check.verdict
@@ -104,6 +103,18 @@ def judge_history(
     if page is None or judged.loaded is None:
         return results
     return page(results, judged.loaded.operations)
+
+
+def _loaded(
+    path: Path, checker: str, history_format: str | None, *, skip_broken: bool
+) -> LoadedHistory:
+    return importers.load(
+        path,
+        history_format,
+        skip_broken=skip_broken,
+        problem_with=sense_of(checker),
+        asks_failed=asks_failed(checker),
+    )
 
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:

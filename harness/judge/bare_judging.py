@@ -13,7 +13,8 @@ import msgspec
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, model_named
-from splitbrain.checker.names import linearizability_model
+from splitbrain.checker.names import linearizability_model, transactions_level
+from splitbrain.checker.transactions.micro_operations import Sense
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.harness.judge.checking import check_all
@@ -120,7 +121,16 @@ def sense_of(checker: str) -> Problem:
     name = linearizability_model(checker)
     if name is not None:
         return _as_models(model_named(name))
+    transactions = transactions_level(checker)
+    if transactions is not None:
+        return Sense(transactions[0])
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
+
+
+def asks_failed(checker: str) -> bool:
+    """Return whether failed operations have to make sense, too."""
+    # A value that was tried twice tells nobody which of the two wrote it.
+    return transactions_level(checker) is not None
 
 
 def _as_models(*models: Model) -> Problem:

@@ -61,6 +61,7 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
 | `cas` | `[expected, new]` | `[expected, new, succeeded]` |
 | `get`, `contains` | null; the element | the text; true or false |
 | `txn` | a list of `["r", name, null]` and `["w", name, value]` | the same, reads filled in |
+| the same of `list-append` | `["r", key, null]` and `["append", key, element]` | reads are lists |
 | `add`, `add-and-get` of a counter | a number | nothing, or the same; the value after |
 | `enqueue`, `push` | the element, never null | false where a queue with a capacity is full |
 | `dequeue`, `pop` | null | the element, null where there is none |

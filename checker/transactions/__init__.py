@@ -1,0 +1,1 @@
+"""Judgement of transactional histories of any origin for isolation anomalies."""

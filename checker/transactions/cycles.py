@@ -1,0 +1,255 @@
+"""Cycles of dependencies: which kinds there are, and a shortest one of each; pure.
+
+A cycle's kind depends on its edges: of overwrites alone (G0), with reads (G1c), with one
+anti-dependency (G-single), with several of which no two are neighbours (G-nonadjacent), with two
+that are (G2-item); and on the strongest order without which it is none. Sources: Adya 1999; Cerone
+and Gotsman 2018; Kingsbury and Alvaro 2020.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
+from typing import Final, NamedTuple
+
+from splitbrain.checker.transactions import levels
+from splitbrain.checker.transactions.dependencies import PASS, PROCESS, REALTIME, RW, WR, WW
+from splitbrain.checker.transactions.graph import Edge, Successors, components, successors_of
+from splitbrain.checker.transactions.levels import Order
+
+#: Facts about the way so far.
+_LAST_RW, _MORE_RW, _NEIGHBOURS, _READ, _ORDERED = 1, 2, 4, 8, 16
+#: Steps after which a shorter cycle is not looked for any more.
+_STEPS_MAX: Final = 2_000_000
+
+_KINDS: Final[dict[Order, frozenset[int]]] = {
+    "": frozenset({WW, WR, RW, PASS}),
+    "process": frozenset({WW, WR, RW, PASS, PROCESS}),
+    "realtime": frozenset({WW, WR, RW, PASS, PROCESS, REALTIME}),
+}
+#: Edge without which a cycle does not rest on the order.
+_ORDER_KIND: Final[dict[Order, int]] = {"process": PROCESS, "realtime": REALTIME}
+
+
+#: Node and facts.
+_State = tuple[int, int]
+_Came = dict[_State, tuple[int, tuple[_State, Edge] | None]]
+
+
+class Cycle(NamedTuple):
+    """Cycle of transactions; each edge begins where the one before ended, stations left out."""
+
+    name: str
+    edges: tuple[Edge, ...]
+
+
+class _Search(NamedTuple):
+    """Automaton of one kind of cycle."""
+
+    name: str
+    #: Kinds of edges besides orders and stations.
+    kinds: frozenset[int]
+    #: Kinds of the first edge.
+    first: frozenset[int]
+    #: Facts that are kept apart, those that must hold at the end, and the shortest length.
+    facts: int
+    demands: int
+    shortest: int
+
+
+_SEARCHES: Final = (
+    _Search(levels.G0, frozenset({WW}), frozenset({WW}), 0, 0, 2),
+    _Search(levels.G1C, frozenset({WW, WR}), frozenset({WR}), 0, 0, 2),
+    _Search(levels.G_SINGLE, frozenset({WW, WR}), frozenset({RW}), 0, 0, 2),
+    _Search(
+        levels.G_NONADJACENT,
+        frozenset({WW, WR, RW}),
+        frozenset({RW}),
+        _LAST_RW | _MORE_RW,
+        _MORE_RW,
+        4,
+    ),
+    _Search(
+        levels.G2_ITEM,
+        frozenset({WW, WR, RW}),
+        frozenset({RW}),
+        _LAST_RW | _NEIGHBOURS,
+        _NEIGHBOURS,
+        2,
+    ),
+)
+
+
+def cycles_in(
+    edges: Sequence[Edge], transactions: int, poll: Callable[[], None]
+) -> Iterator[Cycle]:
+    """Yield a shortest cycle of each kind and order in each component that has one.
+
+    Args:
+        edges: those that are left of the graph after peeling, or all.
+        transactions: nodes from this number on are stations.
+        poll: called often.
+    """
+    for order, kinds in _KINDS.items():
+        allowed = [edge for edge in edges if edge.kind in kinds]
+        for search in _SEARCHES:
+            yield from _Finder(search, order, allowed, transactions, poll).cycles()
+
+
+class _Finder:
+    """Search for the cycles of one kind that rest on one order."""
+
+    def __init__(
+        self,
+        search: _Search,
+        order: Order,
+        edges: Iterable[Edge],
+        transactions: int,
+        poll: Callable[[], None],
+    ) -> None:
+        self._search, self._order = search, order
+        self._name = levels.with_order(search.name, order)
+        self._transactions, self._poll = transactions, poll
+        # The first edge is on the cycle too.
+        usable = search.kinds | search.first | {PASS, PROCESS, REALTIME}
+        self._successors: Successors = successors_of(e for e in edges if e.kind in usable)
+        self._component = components(self._successors, poll)
+        self._ordered = _ORDER_KIND.get(order, -1)
+        self._facts = search.facts | (_ORDERED if order else 0)
+        self._demands = search.demands | (_ORDERED if order else 0)
+        self._steps = 0
+
+    def cycles(self) -> Iterator[Cycle]:
+        """Yield the shortest cycle found in each component."""
+        starts: dict[int, list[Edge]] = {}
+        for source, edges in self._successors.items():
+            component = self._component.get(source)
+            if component is None:
+                continue
+            for edge in edges:
+                if (
+                    edge.kind in self._search.first
+                    and self._component.get(edge.target) == component
+                ):
+                    starts.setdefault(component, []).append(edge)
+        for several in starts.values():
+            found = self._shortest(several)
+            if found is not None:
+                yield found
+
+    def _shortest(self, starts: Sequence[Edge]) -> Cycle | None:
+        best: tuple[Edge, ...] | None = None
+        self._steps = 0
+        for start in starts:
+            way = self._way_back(start, inf if best is None else len(best) - 1)
+            if way is not None:
+                best = way
+                if len(best) <= self._search.shortest:
+                    break
+            if best is not None and self._steps > _STEPS_MAX:
+                break
+        return None if best is None else Cycle(self._name, best)
+
+    def _way_back(self, start: Edge, length_max: float) -> tuple[Edge, ...] | None:
+        """Return the shortest cycle from this edge on; None for none that is short enough.
+
+        A way that passes a transaction twice is two cycles, each of which is found by itself.
+        """
+        facts = _LAST_RW & self._facts if start.kind == RW else 0
+        first = (start.target, facts)
+        #: Length up to each state, and the step that led there.
+        came: _Came = {first: (1, None)}
+        ahead = deque([(first, 1)])
+        while ahead:
+            at, length = ahead.popleft()
+            if came[at][0] < length:
+                continue
+            node, facts = at
+            if node == start.source and self._is_end(facts):
+                return self._way(start, at, came)
+            for edge in self._successors.get(node, ()):
+                self._steps += 1
+                self._poll()
+                if self._component.get(edge.target) != self._component.get(node):
+                    continue
+                after = self._facts_after(edge, facts)
+                if after is None:
+                    continue
+                there = (edge.target, after)
+                longer = length if edge.kind == PASS else length + 1
+                if longer > length_max or (there in came and came[there][0] <= longer):
+                    continue
+                came[there] = (longer, (at, edge))
+                if edge.kind == PASS:
+                    ahead.appendleft((there, longer))
+                else:
+                    ahead.append((there, longer))
+        return None
+
+    def _is_end(self, facts: int) -> bool:
+        if self._search.name == levels.G_NONADJACENT and facts & _LAST_RW:
+            return False
+        if self._search.name == levels.G2_ITEM and facts & _LAST_RW:
+            facts |= _NEIGHBOURS
+        return facts & self._demands == self._demands
+
+    def _facts_after(self, edge: Edge, facts: int) -> int | None:
+        if edge.kind == PASS:
+            return facts
+        if edge.kind == RW:
+            if RW not in self._search.kinds:
+                return None
+            if facts & _LAST_RW:
+                if self._search.name == levels.G_NONADJACENT:
+                    return None
+                facts |= _NEIGHBOURS
+            return (facts | _LAST_RW | _MORE_RW) & self._facts
+        if edge.kind not in self._search.kinds and edge.kind < PROCESS:
+            return None
+        facts &= ~_LAST_RW
+        if edge.kind == self._ordered:
+            facts |= _ORDERED
+        return facts & self._facts
+
+    def _way(
+        self,
+        start: Edge,
+        end: tuple[int, int],
+        came: _Came,
+    ) -> tuple[Edge, ...] | None:
+        edges: list[Edge] = []
+        at = end
+        while (step := came[at][1]) is not None:
+            at, edge = step
+            edges.append(edge)
+        way = without_stations([start, *reversed(edges)], self._transactions)
+        return None if is_several(way) else way
+
+
+def is_several(way: Sequence[Edge]) -> bool:
+    """Return whether a way that passes a transaction twice says no more than one of its halves.
+
+    Halves say less only where the whole has no neighbouring anti-dependencies and each half has.
+    """
+    first: dict[int, int] = {}
+    for place, edge in enumerate(way):
+        before = first.setdefault(edge.source, place)
+        if before != place:
+            halves = (way[before:place], [*way[place:], *way[:before]])
+            return has_neighbours(way) or not all(map(has_neighbours, halves))
+    return False
+
+
+def has_neighbours(cycle: Sequence[Edge]) -> bool:
+    """Return whether two anti-dependencies of a cycle are neighbours."""
+    return any(edge.kind == RW and cycle[place - 1].kind == RW for place, edge in enumerate(cycle))
+
+
+def without_stations(edges: Sequence[Edge], transactions: int) -> tuple[Edge, ...]:
+    """Return the edges between transactions that a way through stations stands for."""
+    found: list[Edge] = []
+    for edge in edges:
+        if edge.source < transactions:
+            found.append(edge)
+        else:
+            found[-1] = found[-1]._replace(target=edge.target)
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""Dependencies between the transactions of a history, as columns, and what they were found from.
+
+A dependency is an edge: the second transaction comes after the first.
+
+- ``ww``: it overwrote a version of the first, or appended behind it;
+- ``wr``: it read a version of the first;
+- ``rw``: the first had read a version that the second replaced;
+- ``process``, ``realtime``: it began after the first had ended, in its process or anywhere.
+
+Where each of many comes before each of many others, the edges go through *stations*: nodes that are
+no transactions, which edges of kind ``PASS`` leave. So their number stays linear. Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from splitbrain.checker.transactions.micro_operations import Table
+
+WW, WR, RW, PROCESS, REALTIME, PASS = range(6)
+KIND_NAMES: Final = ("ww", "wr", "rw", "process", "realtime", "pass")
+#: No read and no write that an edge was found from.
+NO_PROOF: Final = -1
+#: Direct edges instead of stations up to so many.
+_DIRECT_MAX: Final = 64
+
+Nodes = NDArray[np.int64]
+
+
+def proof_of_earlier(write: int) -> int:
+    """Return the proof of ww edges that go from one write to all that came later."""
+    return -2 - write
+
+
+class Edges:
+    """Growing columns of edges.
+
+    ``nodes`` is the number of transactions; stations are numbered from there on.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+        self._parts: list[tuple[Nodes, Nodes, Nodes, Nodes]] = []
+        self._single: list[tuple[int, int, int, int]] = []
+
+    def add(self, source: Nodes, target: Nodes, kind: int, proof: Nodes | None = None) -> None:
+        """Add edges; ``proof`` is the read of a wr or rw edge, the later write of a ww edge."""
+        kinds = np.full(len(source), kind, dtype=np.int64)
+        proofs = np.full(len(source), NO_PROOF, dtype=np.int64) if proof is None else proof
+        self._parts.append((source, target, kinds, proofs))
+
+    def add_one(self, source: int, target: int, kind: int, proof: int = NO_PROOF) -> None:
+        """Add one edge."""
+        self._single.append((source, target, kind, proof))
+
+    def station(self) -> int:
+        """Return a new node that is no transaction."""
+        self.nodes += 1
+        return self.nodes - 1
+
+    def stations(self, count: int) -> Nodes:
+        """Return several new nodes that are no transactions."""
+        self.nodes += count
+        return np.arange(self.nodes - count, self.nodes)
+
+    def fan(self, sources: Iterable[tuple[int, int]], kind: int, targets: Sequence[int]) -> None:
+        """Add an edge from each source, with its proof, to each target but itself."""
+        several = list(sources)
+        if len(several) * len(targets) <= _DIRECT_MAX:
+            for source, proof in several:
+                for target in targets:
+                    if source != target:
+                        self.add_one(source, target, kind, proof)
+            return
+        places = {target: place for place, target in enumerate(targets)}
+        last = len(targets) - 1
+        # From a station all targets up to it, and all from it on, can be reached.
+        up_to = [self.station() for _ in targets]
+        onwards = [self.station() for _ in targets]
+        for place, target in enumerate(targets):
+            self.add_one(up_to[place], target, PASS)
+            self.add_one(onwards[place], target, PASS)
+            if place:
+                self.add_one(up_to[place], up_to[place - 1], PASS)
+                self.add_one(onwards[place - 1], onwards[place], PASS)
+        for source, proof in several:
+            place = places.get(source)
+            if place is None:
+                self.add_one(source, onwards[0], kind, proof)
+                continue
+            if place:
+                self.add_one(source, up_to[place - 1], kind, proof)
+            if place < last:
+                self.add_one(source, onwards[place + 1], kind, proof)
+
+    def columns(self) -> tuple[Nodes, Nodes, Nodes, Nodes]:
+        """Return sources, targets, kinds and proofs."""
+        single = np.array(self._single, dtype=np.int64).reshape(-1, 4)
+        parts = [*self._parts, tuple(single.T)]
+        source, target, kind, proof = (
+            np.concatenate([part[n] for part in parts]) for n in range(4)
+        )
+        return source, target, kind, proof
+
+
+class Anomaly(NamedTuple):
+    """One violation that is no cycle."""
+
+    name: str
+    #: Transactions, as places in ``Table.operations``.
+    txns: tuple[int, ...]
+    key: Any
+    sentence: str
+
+
+class Dependencies(NamedTuple):
+    """Dependencies of a history by its versions, without orders of processes and of real time."""
+
+    table: Table
+    edges: Edges
+    anomalies: list[Anomaly]
+    #: Whether each transaction certainly happened: it is ok, or something that it wrote was read.
+    happened: NDArray[np.bool_]
+    #: Groups of transactions that wrote one key in an order that nobody saw.
+    unordered: list[tuple[Any, list[int]]]
+
+
+def has_happened(table: Table, read_writes: Iterable[int]) -> NDArray[np.bool_]:
+    """Return which transactions happened; ``read_writes`` are the writes that somebody read."""
+    operations = table.operations
+    happened = np.array([operation.type == "ok" for operation in operations], dtype=bool)
+    for write in read_writes:
+        txn = table.writes[write].txn
+        if operations[txn].type == "info":
+            happened[txn] = True
+    return happened
+
+
+def called(table: Table, txn: int) -> str:
+    """Return a transaction for a sentence."""
+    operation = table.operations[txn]
+    return f"transaction {operation.index} (process {operation.process})"

@@ -1,0 +1,195 @@
+"""Isolation levels by name, the anomalies that each rules out, and their lattice; pure.
+
+A level is a base, as the single transactions see it, and a promise about their order: none
+(``serializable``), that of each process (``strong-session-serializable``), or real time
+(``strict-serializable``, ``strong-snapshot-isolation``). An anomaly that rests on such an order
+counts against a level that promises it alone. Definitions, over reads of single keys:
+
+- ``read-uncommitted`` is Adya's PL-1: no cycle of overwrites (G0);
+- ``read-committed`` is PL-2: besides, no read of an aborted or intermediate value, no cycle of
+  overwrites and reads (G1);
+- ``parallel-snapshot-isolation``: besides, no cycle with one anti-dependency (G-single, to which
+  lost updates belong), and a transaction sees what it did itself (internal);
+- ``snapshot-isolation``: besides, no cycle in which no two anti-dependencies are neighbours
+  (G-nonadjacent, to which long forks belong);
+- ``repeatable-read`` is PL-2.99, ``serializable`` PL-3: no cycle at all. They differ in predicates,
+  of which these histories have none.
+
+Sources: Adya 1999, chapters 3 and 4; Cerone and Gotsman 2018, "Analysing snapshot isolation" (no
+two neighbours); Daudjee and Salem 2006 (strong session); Sovran and others 2011 (parallel).
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Final, Literal, NamedTuple
+
+Order = Literal["", "process", "realtime"]
+#: Kinds of transactions: of lists that are appended to, of registers that are written.
+Kind = Literal["list-append", "rw-register"]
+KINDS: Final[tuple[Kind, ...]] = ("list-append", "rw-register")
+
+#: Cycles, each of one kind more than the one before.
+G0: Final = "G0"
+G1C: Final = "G1c"
+G_SINGLE: Final = "G-single"
+G_NONADJACENT: Final = "G-nonadjacent"
+G2_ITEM: Final = "G2-item"
+CYCLES: Final = (G0, G1C, G_SINGLE, G_NONADJACENT, G2_ITEM)
+ORDERS: Final[tuple[Order, ...]] = ("", "process", "realtime")
+
+ABORTED_READ: Final = "G1a"
+INTERMEDIATE_READ: Final = "G1b"
+DIRTY_UPDATE: Final = "dirty-update"
+DUPLICATE_ELEMENTS: Final = "duplicate-elements"
+INCOMPATIBLE_ORDER: Final = "incompatible-order"
+FUTURE_READ: Final = "future-read"
+PHANTOM_VALUE: Final = "phantom-value"
+CYCLIC_VERSIONS: Final = "cyclic-versions"
+INTERNAL: Final = "internal"
+LOST_UPDATE: Final = "lost-update"
+LONG_FORK: Final = "long-fork"
+#: Outside the lattice: no level promises that anybody ever sees an append.
+LOST: Final = "lost"
+
+BASES: Final = (
+    "read-uncommitted",
+    "read-committed",
+    "parallel-snapshot-isolation",
+    "snapshot-isolation",
+    "repeatable-read",
+    "serializable",
+)
+_RU: Final = frozenset({G0, DUPLICATE_ELEMENTS, FUTURE_READ, PHANTOM_VALUE})
+_RC: Final = _RU | {
+    *(ABORTED_READ, INTERMEDIATE_READ, G1C),
+    *(DIRTY_UPDATE, INCOMPATIBLE_ORDER, CYCLIC_VERSIONS),
+}
+_PSI: Final = _RC | {G_SINGLE, INTERNAL, LOST_UPDATE}
+_SI: Final = _PSI | {G_NONADJACENT, LONG_FORK}
+_RULED_OUT: Final = {
+    "read-uncommitted": _RU,
+    "read-committed": _RC,
+    "parallel-snapshot-isolation": _PSI,
+    "snapshot-isolation": _SI,
+    "repeatable-read": _SI | {G2_ITEM},
+    "serializable": _SI | {G2_ITEM},
+}
+#: Weaker bases that each implies at once.
+_WEAKER: Final = {
+    "read-uncommitted": (),
+    "read-committed": ("read-uncommitted",),
+    "parallel-snapshot-isolation": ("read-committed",),
+    "snapshot-isolation": ("parallel-snapshot-isolation",),
+    "repeatable-read": ("read-committed",),
+    "serializable": ("snapshot-isolation", "repeatable-read"),
+}
+_PREFIXES: Final[dict[Order, str]] = {
+    "": "",
+    "process": "strong-session-",
+    "realtime": "strong-",
+}
+STRICT_SERIALIZABLE: Final = "strict-serializable"
+
+
+class Level(NamedTuple):
+    """One isolation level."""
+
+    name: str
+    base: str
+    order: Order
+
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """Orders of transactions that the level promises, the empty one among them."""
+        return ORDERS[: ORDERS.index(self.order) + 1]
+
+    def forbids(self, anomaly: str) -> bool:
+        """Return whether a history with this anomaly is none of this level."""
+        plain, order = parts_of(anomaly)
+        return order in self.orders and plain in _RULED_OUT[self.base]
+
+    def implies(self, other: "Level") -> bool:
+        """Return whether each history of this level is one of the other."""
+        return other.order in self.orders and other.base in _below(self.base)
+
+
+def parts_of(anomaly: str) -> tuple[str, Order]:
+    """Return an anomaly without the order that it rests on, and that order."""
+    for order in ORDERS[1:]:
+        if anomaly.endswith(f"-{order}"):
+            return anomaly.removesuffix(f"-{order}"), order
+    return anomaly, ""
+
+
+def with_order(anomaly: str, order: Order) -> str:
+    """Return the name of a cycle that rests on an order."""
+    return f"{anomaly}-{order}" if order else anomaly
+
+
+def _below(base: str) -> frozenset[str]:
+    found = {base}
+    for weaker in _WEAKER[base]:
+        found |= _below(weaker)
+    return frozenset(found)
+
+
+def _named(base: str, order: Order) -> Level:
+    is_strict = base == "serializable" and order == "realtime"
+    return Level(STRICT_SERIALIZABLE if is_strict else _PREFIXES[order] + base, base, order)
+
+
+#: All levels by name.
+LEVELS: Final = {
+    level.name: level for level in (_named(base, order) for order in ORDERS for base in BASES)
+}
+
+#: Kinds of violations, most telling first; those of cycles in each of the orders.
+ANOMALIES: Final = (
+    LOST,
+    PHANTOM_VALUE,
+    DUPLICATE_ELEMENTS,
+    INCOMPATIBLE_ORDER,
+    ABORTED_READ,
+    DIRTY_UPDATE,
+    INTERMEDIATE_READ,
+    FUTURE_READ,
+    INTERNAL,
+    CYCLIC_VERSIONS,
+    LOST_UPDATE,
+    LONG_FORK,
+    *(with_order(cycle, order) for order in ORDERS for cycle in CYCLES),
+)
+
+
+def ruled_out(anomalies: Collection[str]) -> frozenset[str]:
+    """Return the names of the levels that a history with these anomalies is not of."""
+    return frozenset(name for name, level in LEVELS.items() if any(map(level.forbids, anomalies)))
+
+
+def strongest(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some levels that no other one of them implies."""
+    levels = _in_order(names)
+    return tuple(
+        level.name
+        for level in levels
+        if not any(other != level and other.implies(level) for other in levels)
+    )
+
+
+def weakest(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some levels that imply no other one of them."""
+    levels = _in_order(names)
+    return tuple(
+        level.name
+        for level in levels
+        if not any(other != level and level.implies(other) for other in levels)
+    )
+
+
+def _in_order(names: Iterable[str]) -> list[Level]:
+    chosen = set(names)
+    return [level for name, level in LEVELS.items() if name in chosen]
+
+
+def in_words(level: str) -> str:
+    """Return a level's name for a sentence."""
+    return level.replace("-", " ")

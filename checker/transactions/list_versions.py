@@ -1,0 +1,390 @@
+"""Versions of lists, and the dependencies and anomalies that they show; pure.
+
+The longest read of a key is its version order as far as it goes; what nobody read comes behind. A
+key whose reads contradict each other gives no edges. Source: Kingsbury and Alvaro 2020, section 4.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from splitbrain.checker.models.model import text_of
+from splitbrain.checker.transactions import levels
+from splitbrain.checker.transactions.dependencies import (
+    RW,
+    WR,
+    WW,
+    Anomaly,
+    Dependencies,
+    Edges,
+    Nodes,
+    called,
+    has_happened,
+    proof_of_earlier,
+)
+from splitbrain.checker.transactions.micro_operations import Table, hashable
+from splitbrain.checker.transactions.own_history import lost_update, note_internal
+
+_UNKNOWN = -1
+
+
+class _Order(NamedTuple):
+    """Versions of one key."""
+
+    #: Writes in their order, ``_UNKNOWN`` for values that nobody wrote.
+    writes: list[int]
+    reads: list[int]
+    is_broken: bool
+
+
+def list_dependencies(table: Table, poll: Callable[[], None]) -> Dependencies:
+    """Infer everything that the reads of a list-append history show."""
+    anomalies: list[Anomaly] = []
+    seen: set[int] = set()
+    orders = [
+        _order_of(table, key, reads, anomalies, seen, poll)
+        for key, reads in enumerate(_reads_by_key(table))
+    ]
+    happened = has_happened(table, seen)
+    edges = Edges(len(table.operations))
+    columns = _Columns(table, orders, happened)
+    columns.note(anomalies)
+    columns.add_edges(edges)
+    unordered = _add_unread(table, orders, columns, edges)
+    note_internal(table, anomalies)
+    return Dependencies(table, edges, anomalies, happened, unordered)
+
+
+def _reads_by_key(table: Table) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in table.keys]
+    for number, read in enumerate(table.reads):
+        found[read.key].append(number)
+    return found
+
+
+def _order_of(
+    table: Table,
+    key: int,
+    reads: list[int],
+    anomalies: list[Anomaly],
+    seen: set[int],
+    poll: Callable[[], None],
+) -> _Order:
+    if not reads:
+        return _Order([], [], is_broken=False)
+    values = [table.reads[read].value for read in reads]
+    longest = max(values, key=len)
+    place = values.index(longest)
+    writes = _writes_in(table, key, longest)
+    seen.update(writes)
+    is_broken = _note_elements(table, reads[place], writes, anomalies)
+    for read, value in zip(reads, values, strict=True):
+        poll()
+        if longest[: len(value)] == value:
+            continue
+        is_broken = True
+        others = _writes_in(table, key, value)
+        seen.update(others)
+        _note_elements(table, read, others, anomalies)
+        anomalies.append(
+            Anomaly(
+                levels.INCOMPATIBLE_ORDER,
+                (table.reads[reads[place]].txn, table.reads[read].txn),
+                table.keys[key],
+                f"{_reader(table, reads[place])} read {text_of(longest)} of key "
+                f"{text_of(table.keys[key])}, and {_reader(table, read)} read {text_of(value)}: "
+                "neither is the beginning of the other.",
+            )
+        )
+    seen.discard(_UNKNOWN)
+    return _Order(writes, reads, is_broken)
+
+
+def _writes_in(table: Table, key: int, value: list[Any]) -> list[int]:
+    writers = table.writers[key]
+    try:
+        return [writers.get(element, _UNKNOWN) for element in value]
+    except TypeError:
+        return [writers.get(hashable(element), _UNKNOWN) for element in value]
+
+
+def _note_elements(table: Table, read: int, writes: list[int], anomalies: list[Anomaly]) -> bool:
+    """Note elements that are there twice, or that nobody appended; return whether one is twice."""
+    _, _, key, value, _ = table.reads[read]
+    where = f"of key {text_of(table.keys[key])}"
+    if _UNKNOWN in writes:
+        element = value[writes.index(_UNKNOWN)]
+        anomalies.append(
+            Anomaly(
+                levels.PHANTOM_VALUE,
+                (table.reads[read].txn,),
+                table.keys[key],
+                f"{_reader(table, read)} read {text_of(element)} {where}, which no transaction "
+                "of the history appends.",
+            )
+        )
+    known = [write for write in writes if write != _UNKNOWN]
+    if len(set(known)) == len(known):
+        return False
+    twice = next(write for place, write in enumerate(known) if write in known[:place])
+    element = table.writes[twice].value
+    anomalies.append(
+        Anomaly(
+            levels.DUPLICATE_ELEMENTS,
+            (table.writes[twice].txn, table.reads[read].txn),
+            table.keys[key],
+            f"{_reader(table, read)} read {text_of(element)} {where} twice, which "
+            f"{called(table, table.writes[twice].txn)} appended once.",
+        )
+    )
+    return True
+
+
+def _reader(table: Table, read: int) -> str:
+    return called(table, table.reads[read].txn)
+
+
+class _Columns:
+    """Versions and reads of all keys that are not broken, one behind the other."""
+
+    def __init__(self, table: Table, orders: list[_Order], happened: NDArray[np.bool_]) -> None:
+        self._table = table
+        self.happened = happened
+        usable = [order for order in orders if not order.is_broken]
+        sizes = np.array([0 if o.is_broken else len(o.writes) for o in orders], dtype=np.int64)
+        #: First version of each key, and the one behind its last.
+        self.begins = np.concatenate(([0], np.cumsum(sizes)))
+        self.writes = _joined(order.writes for order in usable)
+        self.keys = np.repeat(np.arange(len(orders)), sizes)
+        self.reads = _joined(order.reads for order in usable)
+        self.write_txns = np.array([write.txn for write in table.writes], dtype=np.int64)
+        self.read_txns = np.array([read.txn for read in table.reads], dtype=np.int64)
+        read_keys = np.array([read.key for read in table.reads], dtype=np.int64)
+        lengths = np.array([len(read.value) for read in table.reads], dtype=np.int64)
+        #: Place behind the last version that each read shows.
+        self.behind = self.begins[read_keys] + lengths if len(read_keys) else lengths
+        self.read_keys, self.lengths = read_keys, lengths
+        self.is_usable = np.array([not order.is_broken for order in orders], dtype=bool)
+        self._last_of_txn = _is_last(table)
+        committed = self.writes >= 0
+        committed[committed] = happened[self.write_txns[self.writes[committed]]]
+        self.committed = committed
+        places = np.arange(len(self.writes))
+        #: Nearest committed version at or before each place, and at or behind it, in its key; else
+        #: ``_UNKNOWN``.
+        before = np.maximum.accumulate(np.where(committed, places, _UNKNOWN))
+        self.before = np.where(before >= self.begins[self.keys], before, _UNKNOWN)
+        after = np.where(committed, places, len(places))[::-1]
+        after = np.minimum.accumulate(after)[::-1]
+        self.after = np.where(after < self.begins[self.keys + 1], after, _UNKNOWN)
+
+    def txn_at(self, places: Nodes) -> Nodes:
+        """Return the transactions that wrote the versions at these places."""
+        return self.write_txns[self.writes[places]]
+
+    def shown_last(self) -> tuple[Nodes, Nodes]:
+        """Return reads and the place of the last committed version that each shows."""
+        reads = self.reads[self.lengths[self.reads] > 0]
+        places = self.before[self.behind[reads] - 1]
+        return reads[places >= 0], places[places >= 0]
+
+    def replaced_by(self) -> tuple[Nodes, Nodes]:
+        """Return reads and the place of the first committed version behind, or ``_UNKNOWN``."""
+        behind = self.behind[self.reads]
+        has_next = behind < self.begins[self.read_keys[self.reads] + 1]
+        places = np.full(len(behind), _UNKNOWN, dtype=np.int64)
+        places[has_next] = self.after[behind[has_next]]
+        return self.reads, places
+
+    def add_edges(self, edges: Edges) -> None:
+        """Add the dependencies between what was read."""
+        committed = np.flatnonzero(self.committed)
+        first, second = committed[:-1], committed[1:]
+        follows = self.keys[first] == self.keys[second]
+        first, second = first[follows], second[follows]
+        self._add(edges, self.txn_at(first), self.txn_at(second), WW, self.writes[second])
+        reads, places = self.shown_last()
+        self._add(edges, self.txn_at(places), self.read_txns[reads], WR, reads)
+        reads, places = self.replaced_by()
+        reads, places = reads[places >= 0], places[places >= 0]
+        self._add(edges, self.read_txns[reads], self.txn_at(places), RW, reads)
+
+    def _add(self, edges: Edges, source: Nodes, target: Nodes, kind: int, proof: Nodes) -> None:
+        apart = source != target
+        edges.add(source[apart], target[apart], kind, proof[apart])
+
+    def note(self, anomalies: list[Anomaly]) -> None:
+        """Note what single versions and pairs of reads show."""
+        self._note_aborted(anomalies)
+        self._note_out_of_order(anomalies)
+        self._note_intermediate(anomalies)
+        self._note_future(anomalies)
+        self._note_lost_updates(anomalies)
+
+    def _note_aborted(self, anomalies: list[Anomaly]) -> None:
+        table = self._table
+        failed = np.array([o.type == "fail" for o in table.operations], dtype=bool)
+        known = np.flatnonzero(self.writes >= 0)
+        for place in known[failed[self.txn_at(known)]].tolist():
+            write = table.writes[self.writes[place]]
+            key = table.keys[write.key]
+            shows = self.reads[
+                (self.read_keys[self.reads] == write.key) & (self.behind[self.reads] > place)
+            ]
+            reader = int(self.read_txns[shows[0]])
+            told = f"{text_of(write.value)} of key {text_of(key)}"
+            anomalies.append(
+                Anomaly(
+                    levels.ABORTED_READ,
+                    (write.txn, reader),
+                    key,
+                    f"{called(table, reader)} read {told}, appended by "
+                    f"{called(table, write.txn)}, which certainly failed.",
+                )
+            )
+            after = int(self.after[place])
+            if after >= 0:
+                other = table.writes[self.writes[after]]
+                anomalies.append(
+                    Anomaly(
+                        levels.DIRTY_UPDATE,
+                        (write.txn, other.txn),
+                        key,
+                        f"{called(table, other.txn)} appended {text_of(other.value)} to key "
+                        f"{text_of(key)} behind {text_of(write.value)} of "
+                        f"{called(table, write.txn)}, which certainly failed.",
+                    )
+                )
+
+    def _note_out_of_order(self, anomalies: list[Anomaly]) -> None:
+        """Note appends of one transaction that are there without an earlier one before them."""
+        table = self._table
+        place_of = np.full(len(table.writes), _UNKNOWN, dtype=np.int64)
+        known = np.flatnonzero(self.writes >= 0)
+        place_of[self.writes[known]] = known
+        for first, second in self._successive_writes():
+            behind = int(place_of[second])
+            if behind >= 0 and not 0 <= place_of[first] < behind:
+                write = table.writes[second]
+                key = table.keys[write.key]
+                shows = self.reads[
+                    (self.read_keys[self.reads] == write.key) & (self.behind[self.reads] > behind)
+                ]
+                reader = int(self.read_txns[shows[0]])
+                anomalies.append(
+                    Anomaly(
+                        levels.INCOMPATIBLE_ORDER,
+                        (write.txn, reader),
+                        key,
+                        f"{called(table, reader)} read {text_of(write.value)} of key "
+                        f"{text_of(key)} without {text_of(table.writes[first].value)} before it, "
+                        f"which {called(table, write.txn)} had appended first.",
+                    )
+                )
+
+    def _successive_writes(self) -> list[tuple[int, int]]:
+        """Return pairs of writes of one transaction to one key, one after the other."""
+        before: dict[tuple[int, int], int] = {}
+        found: list[tuple[int, int]] = []
+        for number, write in enumerate(self._table.writes):
+            first = before.get((write.txn, write.key))
+            if first is not None and self.happened[write.txn]:
+                found.append((first, number))
+            before[write.txn, write.key] = number
+        return found
+
+    def _note_intermediate(self, anomalies: list[Anomaly]) -> None:
+        table = self._table
+        reads = self.reads[self.lengths[self.reads] > 0]
+        places = self.behind[reads] - 1
+        reads, places = reads[self.committed[places]], places[self.committed[places]]
+        foreign = self.txn_at(places) != self.read_txns[reads]
+        wrong = foreign & ~self._last_of_txn[self.writes[places]]
+        for read, place in zip(reads[wrong].tolist(), places[wrong].tolist(), strict=True):
+            write = table.writes[self.writes[place]]
+            key = table.keys[write.key]
+            anomalies.append(
+                Anomaly(
+                    levels.INTERMEDIATE_READ,
+                    (write.txn, table.reads[read].txn),
+                    key,
+                    f"{_reader(table, read)} read key {text_of(key)} up to {text_of(write.value)}, "
+                    f"behind which {called(table, write.txn)} appended more.",
+                )
+            )
+
+    def _note_future(self, anomalies: list[Anomaly]) -> None:
+        table = self._table
+        for read, written in table.read_then_written:
+            _, _, key, value, _ = table.reads[read]
+            write = table.writes[written]
+            # A read that its own transaction continued is the usual case.
+            if value and write.value in value:
+                anomalies.append(
+                    Anomaly(
+                        levels.FUTURE_READ,
+                        (write.txn,),
+                        table.keys[key],
+                        f"{called(table, write.txn)} read {text_of(write.value)} of key "
+                        f"{text_of(table.keys[key])} before it appended it itself.",
+                    )
+                )
+
+    def _note_lost_updates(self, anomalies: list[Anomaly]) -> None:
+        table = self._table
+        readers: dict[tuple[int, int], dict[int, int]] = {}
+        for read, _ in table.read_then_written:
+            txn, _, key, value, external = table.reads[read]
+            if external and self.is_usable[key]:
+                readers.setdefault((key, len(value)), {}).setdefault(txn, read)
+        for (key, _), found in readers.items():
+            if len(found) > 1:
+                first, second, *_ = found
+                value = table.reads[found[first]].value
+                anomalies.append(lost_update(table, first, second, key, value))
+
+
+def _joined(lists: Iterable[list[int]]) -> Nodes:
+    parts = [np.array(each, dtype=np.int64) for each in lists]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _is_last(table: Table) -> NDArray[np.bool_]:
+    """Return whether each write is its transaction's last one to its key."""
+    last = np.zeros(len(table.writes), dtype=bool)
+    last[list({(write.txn, write.key): n for n, write in enumerate(table.writes)}.values())] = True
+    return last
+
+
+def _add_unread(
+    table: Table, orders: list[_Order], columns: _Columns, edges: Edges
+) -> list[tuple[Any, list[int]]]:
+    """Add the edges to appends that nobody read: they come behind all that was read."""
+    reads, places = columns.replaced_by()
+    at_the_end = set(reads[places < 0].tolist())
+    unordered: list[tuple[Any, list[int]]] = []
+    for key, order in enumerate(orders):
+        writers = table.writers[key]
+        if order.is_broken or len(writers) == len(order.writes):
+            continue
+        read = set(order.writes)
+        unread = dict.fromkeys(
+            table.writes[write].txn
+            for write in writers.values()
+            if write not in read and columns.happened[table.writes[write].txn]
+        )
+        if not unread:
+            continue
+        targets = list(unread)
+        end = int(columns.begins[key + 1])
+        last = int(columns.before[end - 1]) if order.writes else _UNKNOWN
+        if last >= 0:
+            write = int(columns.writes[last])
+            edges.fan([(table.writes[write].txn, proof_of_earlier(write))], WW, targets)
+        readers = {table.reads[n].txn: n for n in order.reads if n in at_the_end}
+        edges.fan(readers.items(), RW, targets)
+        if len(targets) > 1:
+            unordered.append((table.keys[key], targets))
+    return unordered

@@ -1,0 +1,167 @@
+"""Each anomaly in its smallest history, and none of that name in one that nearly shows it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.registry import checker_named
+from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS, Kind
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
+from tests.unit.checker.transactions.cases import CASES, REGISTER_CASES, Case, t
+
+EACH = [*CASES.items(), *REGISTER_CASES.items()]
+
+
+def judged(
+    operations: Sequence[PairedOperation], kind: Kind, level: str = "strict-serializable"
+) -> CheckResult:
+    numbered = []
+    for index, operation in enumerate(operations):
+        process = operation.process or 100 + index
+        numbered.append(msgspec.structs.replace(operation, index=index, process=process))
+    checker = checker_named(f"transactions:{kind}:{level}")
+    return checker(Evidence(operations=tuple(numbered)), Unlimited())
+
+
+def found(result: CheckResult) -> set[str]:
+    return {finding["kind"] for finding in (*result.violations, *result.observations)}
+
+
+@pytest.mark.parametrize(("name", "case"), EACH)
+def test_the_smallest_history_shows_the_anomaly(name: str, case: Case) -> None:
+    result = judged(case.shows, case.kind)
+    assert name in found(result)
+    assert result.verdict is Verdict.INVALID
+    assert result.figures[name] >= 1
+
+
+@pytest.mark.parametrize(("name", "case"), EACH)
+def test_a_history_that_nearly_shows_it_does_not(name: str, case: Case) -> None:
+    assert name not in found(judged(case.nearly, case.kind))
+
+
+def test_every_anomaly_has_a_case() -> None:
+    assert CASES.keys() == set(ANOMALIES)
+
+
+@pytest.mark.parametrize(("name", "case"), EACH)
+def test_an_anomaly_counts_against_the_levels_that_forbid_it_alone(name: str, case: Case) -> None:
+    for level in LEVELS.values():
+        result = judged(case.shows, case.kind, level.name)
+        kinds = {violation["kind"] for violation in result.violations}
+        assert (name in kinds) == (level.forbids(name) or name == "lost")
+
+
+def test_a_stale_read_is_legal_under_plain_snapshot_isolation() -> None:
+    history = CASES["G-single-realtime"].shows
+    assert judged(history, "list-append", "snapshot-isolation").verdict is Verdict.VALID
+    strong = judged(history, "list-append", "strong-snapshot-isolation")
+    assert strong.verdict is Verdict.INVALID
+    assert strong.reason.endswith(
+        "Not strong parallel snapshot isolation or strong repeatable read (G-single-realtime); "
+        "it may still be strong session serializable or strong read committed."
+    )
+
+
+def test_a_cycle_is_told_with_a_sentence_for_each_edge_and_what_proves_it() -> None:
+    history = [t("append z 5, append x 1, append y 2"), t("r x [1], r z [5], r y []")]
+    (violation,) = judged(history, "list-append").violations
+    assert violation["sentence"] == (
+        "Transaction 1 (process 101) read [] of key y, without 2, which transaction 0 (process "
+        "100) appended; and transaction 1 (process 101) read [5] of key z, which shows 5 by "
+        "transaction 0 (process 100): none of them can be first."
+    )
+    assert [(edge["from"], edge["to"], edge["kind"]) for edge in violation["edges"]] == [
+        (1, 0, "rw"),
+        (0, 1, "wr"),
+    ]
+    # The key x has no part in it.
+    assert [operation["text"] for operation in violation["operations"]] == [
+        "txn r z [5], r y [] (index 1, process 101)",
+        "txn append z 5, append y 2 (index 0, process 100)",
+    ]
+
+
+def test_real_time_through_others_is_one_edge() -> None:
+    between = [t(f"append z {n}", 10 * n, 10 * n + 5) for n in range(1, 6)]
+    history = [t("append x 1", 0, 5), *between, t("r x []", 60, 70)]
+    (violation,) = judged(history, "list-append").violations
+    assert [edge["kind"] for edge in violation["edges"]] == ["rw", "realtime"]
+
+
+def test_an_open_transaction_that_nobody_read_from_need_not_have_happened() -> None:
+    history = [t("append x 1, append y 1", outcome="info"), t("r x [], r y []", 200, 300)]
+    assert judged(history, "list-append").verdict is Verdict.VALID
+    seen = [*history, t("r x [1], r y []", 400, 500)]
+    assert "G-single" in found(judged(seen, "list-append"))
+
+
+def test_overwrites_are_never_claimed_of_registers() -> None:
+    history = [
+        t("r x 4, w x 3, w y 1"),
+        t("r x 3, w x 4, w y 2"),
+        t("r x 3, r y 2"),
+    ]
+    names = found(judged(history, "rw-register"))
+    assert not any(name.startswith("G0") for name in names)
+    assert "G1c" in names
+
+
+def test_an_open_order_of_writes_is_unknown_where_no_serial_order_is_found() -> None:
+    skew = [t("r x null, w y 1"), t("r y null, w x 1"), t("w x 2"), t("w y 2")]
+    result = judged(skew, "rw-register", "snapshot-isolation")
+    assert result.verdict is Verdict.UNKNOWN
+    assert "the order of some writes stays open" in result.reason
+
+
+def test_an_append_that_another_final_read_shows_is_not_lost() -> None:
+    history = [
+        t("append x 1", 0, 1),
+        t("r x []", 2, 3, final=True),
+        t("r x [1]", 4, 5, final=True),
+    ]
+    assert "lost" not in found(judged(history, "list-append"))
+
+
+def test_where_nothing_was_read_nothing_is_proven() -> None:
+    result = judged([t("append x 1")], "list-append")
+    assert result.verdict is Verdict.UNKNOWN
+
+
+def test_many_readers_of_many_unread_writes_cost_a_line_each() -> None:
+    from splitbrain.checker.transactions.dependencies import RW, Edges
+
+    edges = Edges(2000)
+    edges.fan([(n, 0) for n in range(1000)], RW, list(range(500, 1500)))
+    assert len(edges.columns()[0]) < 8000
+
+
+def reached(edges: Any) -> set[tuple[int, int]]:
+    """Pairs of real nodes that an edge, and then stations, lead between."""
+    source, target, _, _ = edges.columns()
+    after: dict[int, list[int]] = {}
+    for one, other in zip(source.tolist(), target.tolist(), strict=True):
+        after.setdefault(one, []).append(other)
+    found: set[tuple[int, int]] = set()
+    for start in range(60):
+        ahead = list(after.get(start, ()))
+        while ahead:
+            node = ahead.pop()
+            if node < 60:
+                found.add((start, node))
+            else:
+                ahead += after.get(node, ())
+    return found
+
+
+def test_stations_lead_to_everybody_but_oneself() -> None:
+    from splitbrain.checker.transactions.dependencies import RW, Edges
+
+    edges = Edges(60)
+    edges.fan([(n, 0) for n in range(40)], RW, list(range(30, 60)))
+    assert reached(edges) == {(s, t) for s in range(40) for t in range(30, 60) if s != t}
