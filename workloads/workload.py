@@ -84,8 +84,8 @@ def _lacks(kind: Any) -> str | None:
 
 
 _WORKLOADS: Final = found_kinds()
-#: The workload of a history that fits several as well, or none.
-_USUAL: Final = "register"
+#: Workloads of histories that fit several as well, or none; the most usual one last.
+_USUAL: Final = ("multi-register", "register")
 #: Workloads of installed packages.
 OFFERS: Final = Offers(
     "workload",
@@ -104,8 +104,9 @@ def workload_names() -> tuple[str, ...]:
 def checkers_fitting(functions: AbstractSet[str]) -> tuple[str, ...]:
     """Checkers of the workload that shares most of these functions, for runs without a plan."""
 
-    def fit(kind: WorkloadKind) -> tuple[int, bool]:
-        return len(kind.functions.keys() & functions), kind.name == _USUAL
+    def fit(kind: WorkloadKind) -> tuple[int, int]:
+        rank = _USUAL.index(kind.name) if kind.name in _USUAL else -1
+        return len(kind.functions.keys() & functions), rank
 
     return max(_WORKLOADS, key=fit).checkers
 

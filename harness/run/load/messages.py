@@ -80,7 +80,13 @@ def final_reads_of(workload: Workload, others: list[tuple[Operation, ...]]) -> l
     Copies name the same keys in nearly the same order, so that the longest list leads.
     """
     lists = sorted([workload.final_reads(), *others], key=len, reverse=True)
-    return list({(read.f, read.key): read for reads in lists for read in reads}.values())
+    # Transactions have no key of their own; their parts have.
+    each = {
+        (read.f, read.key, msgspec.json.encode(read.value)): read
+        for reads in lists
+        for read in reads
+    }
+    return list(each.values())
 
 
 class FixedEndpoints(msgspec.Struct, frozen=True):

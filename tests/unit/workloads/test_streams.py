@@ -38,9 +38,14 @@ CASES = [
     ("multi-register", {}),
     ("mutex", {}),
     ("sessions", {}),
+    ("list-append", {}),
+    ("rw-register", {}),
+    ("rw-register", {"mini": "yes"}),
 ]
+#: Workloads whose operations have no key: their parts do.
+OF_PARTS = ("list-append", "rw-register")
 #: Operations on a key before it is given up, where that is not 200; None: there is one key.
-PER_KEY = {"set": 500, "topics": 60, "unique-ids": None}
+PER_KEY = {"set": 500, "topics": 60, "unique-ids": None, **dict.fromkeys(OF_PARTS)}
 #: Functions of the final reads, where that is not ``read``; None: nothing can be read.
 FINALS = {
     "topics": "describe",
@@ -244,7 +249,7 @@ def test_certain_outcomes_never_move_a_key() -> None:
     assert source.operation(0, 0) == operation
 
 
-@pytest.mark.parametrize("name", workload_names())
+@pytest.mark.parametrize("name", [name for name in workload_names() if name not in OF_PARTS])
 def test_final_reads_cover_every_key_that_was_used(name: str) -> None:
     source = make(name)
     used = {source.operation(slot, n).key for n in range(300) for slot in range(SLOTS)}
@@ -326,7 +331,7 @@ def test_only_topics_are_read_at_nodes_that_do_not_vote() -> None:
     assert make("topics").at_observer(described) == Operation("view", "t0-0", None)
 
 
-@pytest.mark.parametrize("name", ["kv", "multi-register", "sessions"])
+@pytest.mark.parametrize("name", ["kv", "multi-register", "sessions", *OF_PARTS])
 def test_what_is_written_is_written_once(name: str) -> None:
     source = make(name)
     asked = [source.operation(slot, n) for n in range(200) for slot in range(SLOTS)]

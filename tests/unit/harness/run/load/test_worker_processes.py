@@ -21,6 +21,7 @@ from splitbrain.harness.run.load import worker_processes
 from splitbrain.harness.run.load.messages import final_reads_of
 from splitbrain.history.pairing import pair
 from splitbrain.history.records import Event
+from splitbrain.workloads.workload import workload
 from tests.awaiting import await_true
 from tests.unit.harness.run.load.load_clients import Behaviour, Ledger, LedgerClient, Unloadable
 from tests.unit.harness.run.load.load_rig import NODES, Rig, read_history, unrecorded
@@ -364,3 +365,12 @@ def test_final_reads_name_each_key_once(tmp_path: Path) -> None:
     rig.run()
     reads = rig.workload.final_reads()
     assert final_reads_of(rig.workload, [reads, reads[:1]]) == list(reads)
+
+
+def test_final_reads_that_are_transactions_are_told_apart_by_their_parts() -> None:
+    made = workload("list-append", seed=1, slots=2, readers=frozenset(), options={})
+    for n in range(60):
+        made.operation(n % 2, n)
+    reads = made.final_reads()
+    assert len(reads) > 2
+    assert final_reads_of(made, [reads, reads[:1]]) == list(reads)
