@@ -55,6 +55,12 @@ def _nats() -> System:
     return NatsSystem()
 
 
+def _postgresql() -> System:
+    from splitbrain.systems.postgresql.adapter import PostgresSystem
+
+    return PostgresSystem()
+
+
 def _rabbitmq() -> System:
     from splitbrain.systems.rabbitmq.adapter import RabbitSystem
 
@@ -78,6 +84,7 @@ _FACTORIES: dict[str, Callable[[], System]] = {
     "etcd": _etcd,
     "kraft": _kraft,
     "nats": _nats,
+    "postgresql": _postgresql,
     "rabbitmq": _rabbitmq,
     "redis": _redis,
     "zookeeper": _zookeeper,

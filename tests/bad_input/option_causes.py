@@ -325,6 +325,19 @@ replicas-of-nats | more nodes than a stream has replicas
 number-of-zookeeper | the length of a tick that is none
   $ test --system zookeeper --setting tickTime=soon
   the setting tickTime of zookeeper cannot be 'soon'. It takes a whole number between 50 and 60000
+standby-names-of-postgresql | names of standbys that are none
+  $ test --system postgresql --setting synchronous_standby_names=n2+n3
+  the setting synchronous_standby_names of postgresql cannot be 'n2+n3'. It takes none, *, or as in
+  'ANY 1 (n2, n3)'
+level-of-list-append | a level of isolation that does not exist
+  $ test --system postgresql --workload list-append --workload-option level=pl-3
+  the option 'level' of the workload 'list-append' cannot be 'pl-3'. Choose one of: serializable,
+  read-uncommitted, read-committed, parallel-snapshot-isolation, snapshot-isolation,
+  repeatable-read, strong-session-serializable, strong-session-read-uncommitted,
+  strong-session-read-committed, strong-session-parallel-snapshot-isolation,
+  strong-session-snapshot-isolation, strong-session-repeatable-read, strict-serializable,
+  strong-read-uncommitted, strong-read-committed, strong-parallel-snapshot-isolation,
+  strong-snapshot-isolation, strong-repeatable-read
 tick-of-rabbitmq | a time without a sign of life that is none
   $ test --system rabbitmq --setting net_ticktime=soon
   the setting net_ticktime of rabbitmq cannot be 'soon'. It takes seconds, a whole number between 1

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from splitbrain.contracts.errors import UNREADABLE, UsageError
+from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.asyncpg_library import connected, library
 from splitbrain.systems.compose_file.drivers.driver import Driver
 
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS splitbrain (key text PRIMARY KEY, value text NOT NULL)"
@@ -128,23 +129,9 @@ async def _performed(connection: Any, operation: Operation) -> Any:
             raise AssertionError(f"no workload of this driver asks for {other}")
 
 
-async def connected(there: Address, login: Mapping[str, str], timeout_s: float) -> Any:
-    """Return an open connection; raises what the library raises."""
-    return await _library().connect(
-        host=there.host, port=there.port, timeout=timeout_s, ssl=False, **login
-    )
-
-
 def _encoded(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
 def _library() -> Any:
-    try:
-        import asyncpg  # pyright: ignore[reportMissingTypeStubs]
-    except ImportError as error:
-        raise UsageError(
-            "the driver postgres needs the package asyncpg, which is not installed",
-            "pip install 'splitbrain[postgres]' brings it",
-        ) from error
-    return asyncpg
+    return library("the driver postgres")

@@ -1,0 +1,257 @@
+"""PostgreSQL as a system under test: a primary, and standbys that stream its log.
+
+The first node is the primary for good: nobody promotes a standby. Must never start or stop a node:
+the runtime does.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.log_pattern import LogPattern
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client
+from splitbrain.contracts.runtime import ImageSource
+from splitbrain.contracts.system import (
+    CLIENT_PORT,
+    Canary,
+    LeaderView,
+    ReadsSpeakFor,
+    Route,
+    Tempo,
+)
+from splitbrain.systems.asyncpg_library import library
+from splitbrain.systems.postgresql.client import (
+    ISOLATIONS,
+    Manner,
+    PostgresClient,
+    ReadsHereClient,
+)
+from splitbrain.systems.postgresql.statements import OF_KEYS, TABLES
+from splitbrain.systems.postgresql.status import NodeView, ask, make_tables
+from splitbrain.systems.questions import (
+    Endpoints,
+    ask_leader,
+    not_yet,
+    views_under_one_leader,
+)
+from splitbrain.systems.servers import Server, ServerSystem
+from splitbrain.systems.workload_client import client_for
+
+IMAGE: Final = ImageSource("splitbrain-postgresql", "postgresql", has_packages=True)
+#: How long the nodes get to say what they believe when readiness or convergence is asked.
+STATUS_TIMEOUT_S: Final = 3.0
+#: Of ``synchronous_standby_names``: no commit waits for a standby.
+NOBODY: Final = "none"
+_STANDBY_NAMES: Final = re.compile(r"(?:(?:FIRST|ANY) [0-9]+ \([a-z0-9*, ]+\)|[a-z0-9*, ]+)")
+#: Levels that transactions promise, by the setting ``isolation``; PostgreSQL's manual, 13.2.
+_LEVELS: Final[Mapping[str, str]] = {
+    "serializable": "serializable",
+    "repeatable-read": "snapshot-isolation",
+    "read-committed": "read-committed",
+}
+#: Of all servers; the disks of nodes are small where there are faults of disks.
+_CONFIGURATION: Final[Mapping[str, str]] = {
+    "max_connections": "200",
+    "shared_buffers": "32MB",
+    "wal_level": "replica",
+    "hot_standby": "on",
+    "max_wal_senders": "10",
+    "max_wal_size": "48MB",
+    "min_wal_size": "16MB",
+    # For standbys that were down for a while.
+    "wal_keep_size": "64MB",
+    "wal_receiver_status_interval": "1s",
+    "wal_retrieve_retry_interval": "500ms",
+    "wal_sender_timeout": "10s",
+    "wal_receiver_timeout": "10s",
+    # Clients wait for a second, which is how long a deadlock stands by default.
+    "deadlock_timeout": "100ms",
+    "unix_socket_directories": "''",
+    "lc_messages": "'C'",
+    "log_timezone": "'UTC'",
+    "log_line_prefix": "'%m '",
+    # A refused transaction is no news.
+    "log_min_error_statement": "panic",
+    "log_min_messages": "log",
+    "jit": "off",
+}
+_HOSTS: Final = "host all all all trust\nhost replication all all trust\n"
+
+
+class PostgresSystem(ServerSystem):
+    """Adapter of one run."""
+
+    name = "postgresql"
+    image = IMAGE
+    ports: Mapping[str, int] = {CLIENT_PORT: 5432}
+    #: Without fsync a power cut takes what was acknowledged.
+    canary = Canary(nemesis="power:leader", workload="set", settings={"fsync": "off"})
+    reads_speak_for: ReadsSpeakFor = "converged"
+    settings: Mapping[str, str | tuple[str, ...]] = {
+        "isolation": tuple(ISOLATIONS),
+        "reads": ("primary", "any"),
+        "writes": ("update", "on-conflict"),
+        "synchronous_commit": ("on", "remote_apply", "remote_write", "local", "off"),
+        "synchronous_standby_names": "*",
+        "fsync": ("on", "off"),
+    }
+    log_patterns = (
+        LogPattern("PANIC: ", "The server gave up."),
+        LogPattern("invalid page in block|could not read block", "A table is damaged."),
+        LogPattern("requested WAL segment .* has already been removed", "A standby came too late."),
+    )
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Transactions first, and what one of them can do."""
+        return (
+            *(*OF_KEYS, "register", "set", "counter", "bank", "kv", "multi-register", "mutex"),
+            "sessions",
+        )
+
+    def workload_options(self, workload: str) -> Mapping[str, str]:
+        """Return the level that transactions promise.
+
+        A standby shows a snapshot of the primary's, but may be of a state that no serial order has
+        (PostgreSQL's manual, chapter 13, Caveats).
+        """
+        if workload not in OF_KEYS:
+            return {}
+        level = _LEVELS[self.setting("isolation")]
+        reads_anywhere = self.setting("reads") == "any"
+        if reads_anywhere and level == "serializable":
+            level = "snapshot-isolation"
+        return {"level": level}
+
+    def check_options(self, options: Experiment) -> None:
+        """Refuse what cannot be deployed."""
+        super().check_options(options)
+        library("the system postgresql")
+        if options.runtime != "docker":
+            raise UsageError(
+                f"postgresql is in images, which the runtime {options.runtime} has not",
+                "Use --runtime docker",
+            )
+        names = options.settings.get("synchronous_standby_names", NOBODY)
+        if not _STANDBY_NAMES.fullmatch(names):
+            raise UsageError(
+                f"the setting synchronous_standby_names of postgresql cannot be {names!r}",
+                f"It takes {NOBODY}, *, or as in 'ANY 1 (n2, n3)'",
+            )
+
+    def tempo(self) -> Tempo:
+        """Files are made at the first start, and the log is read at every other one."""
+        return Tempo(ready_s=90, started_s=30, resumed_s=30, converged_s=60)
+
+    def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
+        """Return the start of a server; all but the first are standbys of the first."""
+        server.file("postgresql.conf", self._configuration(server, others))
+        server.file("pg_hba.conf", _HOSTS)
+        start = ("postgresql-node", server.placement.config_path, server.placement.data_path)
+        primary = min((server, *others), key=lambda each: each.number)
+        if primary is server:
+            return start
+        return (*start, *primary.address().rsplit(":", 1), server.name)
+
+    def _configuration(self, server: Server, others: Sequence[Server]) -> str:
+        names = self.setting("synchronous_standby_names")
+        # A single server would wait for ever.
+        waits_for = names if others and names != NOBODY else ""
+        placement = server.placement
+        lines = {
+            "listen_addresses": f"'{placement.listen_host}'",
+            "port": str(placement.ports[CLIENT_PORT]),
+            **_CONFIGURATION,
+            "fsync": self.setting("fsync"),
+            "synchronous_commit": self.setting("synchronous_commit"),
+            "synchronous_standby_names": f"'{waits_for}'",
+        }
+        return "".join(f"{name} = {value}\n" for name, value in lines.items())
+
+    def ready(self, runtime: Endpoints) -> None:
+        """Return when every standby streams from the primary, and the tables are there."""
+        action = "wait for the servers to serve"
+        views, primary = self._all_views(runtime, action)
+        there = runtime.endpoint(primary, CLIENT_PORT)
+        if not make_tables(there, TABLES, STATUS_TIMEOUT_S):
+            raise not_yet(self.name, action, f"{primary} did not make the tables")
+        self._require_streams(views, primary, action)
+
+    def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
+        """Ask the servers; of several that take changes the highest timeline wins."""
+        nodes = tuple(runtime.nodes())
+        return ask_leader(nodes, lambda node: self._ask(runtime, node, timeout_s))
+
+    def open_client(self, runtime: Endpoints, route: Route) -> Client:
+        """Return a fresh client, of the route's node or of the primary, wherever that is."""
+        others = [node for node in runtime.nodes() if node != route.node]
+        workload = None if self.experiment is None else self.experiment.workload
+        manner = Manner(
+            workload=workload,
+            isolation=self.setting("isolation"),
+            reads_anywhere=self.setting("reads") == "any",
+            inserts_first=self.setting("writes") == "on-conflict",
+        )
+
+        def client(*nodes: NodeName) -> PostgresClient:
+            there = {node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}
+            return PostgresClient(there, manner)
+
+        if route.kind == "leader":
+            return client_for(workload, client(route.node, *others))
+        if not manner.reads_anywhere or not others:
+            return client_for(workload, client(route.node))
+        primary = client(route.node, *others)
+        return client_for(workload, ReadsHereClient(client(route.node), primary))
+
+    def converged(self, runtime: Endpoints) -> None:
+        """Return when every standby streams and shows all that the primary has."""
+        action = "wait for the servers to converge"
+        views, primary = self._all_views(runtime, action)
+        self._require_streams(views, primary, action)
+        reached = views[primary].position
+        for node in views:
+            # Asked after the primary, which goes on writing a little by itself.
+            view = self._ask(runtime, node, STATUS_TIMEOUT_S)
+            if view is None or view.position < reached:
+                place = "nowhere" if view is None else f"at {view.position}"
+                raise not_yet(self.name, action, f"{node} is {place}, {primary} was at {reached}")
+
+    def metrics(
+        self, runtime: Endpoints, node: NodeName, timeout_s: float
+    ) -> dict[str, float] | None:
+        """Where the server stands in the log; ``leads`` is 1 while it takes changes."""
+        view = self._ask(runtime, node, timeout_s)
+        if view is None:
+            return None
+        return {
+            "leads": int(view.leads),
+            "position": view.position,
+            "streams": view.streams,
+            "sync_streams": view.sync_streams,
+        }
+
+    def versions(self) -> dict[str, str]:
+        """Return the version that the adapter is made for; ``plan.json`` has the image's digest."""
+        return {"postgresql": "15 (Debian's packages)"}
+
+    def _ask(self, runtime: Endpoints, node: NodeName, timeout_s: float) -> NodeView | None:
+        return ask(runtime.endpoint(node, CLIENT_PORT), timeout_s)
+
+    def _all_views(
+        self, runtime: Endpoints, action: str
+    ) -> tuple[Mapping[NodeName, NodeView], NodeName]:
+        nodes = tuple(runtime.nodes())
+        views = views_under_one_leader(
+            self.name, action, nodes, lambda node: self._ask(runtime, node, STATUS_TIMEOUT_S)
+        )
+        return views, next(node for node, view in views.items() if view.leads)
+
+    def _require_streams(
+        self, views: Mapping[NodeName, NodeView], primary: NodeName, action: str
+    ) -> None:
+        if views[primary].streams != len(views) - 1:
+            has = views[primary].streams
+            raise not_yet(self.name, action, f"{has} standbys stream from {primary}")

@@ -1,0 +1,189 @@
+"""A workload's client of PostgreSQL: each operation is one transaction, on one connection.
+
+Nothing of a transaction is left unless its COMMIT was sent, so that all that goes wrong before that
+is ``fail``. Of a COMMIT an error of the server says that it was rolled back, but for those that end
+the connection; a missing answer says nothing, and neither does a COMMIT with a warning: the server
+stopped waiting for its standbys, and others may read what a failover takes back.
+
+Must never send a COMMIT twice. Sources: PostgreSQL's manual, 27.2.8 (synchronous replication) and
+appendix A (error codes); patroni#1412.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.asyncpg_library import connected, library
+from splitbrain.systems.postgresql.statements import OF_KEYS, Statements, only_looks
+from splitbrain.systems.servers import Refused, Unclear, connected_to_first
+
+LOGIN: Final = {"user": "postgres", "database": "postgres"}
+#: Longest wait for a connection while nothing else ends it.
+_CONNECT_TIMEOUT_S: Final = 5.0
+_SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
+#: Codes with a name of their own in histories.
+_CLASSES: Final[Mapping[str, str]] = {
+    _SERIALIZATION_FAILURE: "serialization-failure",
+    _DEADLOCK: "deadlock",
+    "23505": "unique-violation",
+    "25006": "standby",
+    "57014": "cancelled",
+}
+#: Classes and codes of errors with which a COMMIT is certainly undone.
+_ROLLED_BACK: Final = ("22", "23", "25", "42", "53", "54", "55", "40001", "40P01")
+#: Severities after which the server ends the connection.
+_ENDING: Final = ("FATAL", "PANIC")
+#: Names of the levels in SQL, by the values of the setting.
+ISOLATIONS: Final[Mapping[str, str]] = {
+    "serializable": "SERIALIZABLE",
+    "repeatable-read": "REPEATABLE READ",
+    "read-committed": "READ COMMITTED",
+}
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """How the clients of a run ask."""
+
+    workload: str | None
+    #: One of ``ISOLATIONS``.
+    isolation: str
+    #: Whether standbys are asked, by clients that are pinned to them.
+    reads_anywhere: bool
+    inserts_first: bool
+
+
+class PostgresClient:
+    """Client of one node, or of the first of several that is no standby."""
+
+    def __init__(self, nodes: Mapping[NodeName, Address], manner: Manner) -> None:
+        self._nodes = deque(nodes.items())
+        self._manner = manner
+        self._statements = Statements(manner.workload, inserts_first=manner.inserts_first)
+        self._library = library("a client of PostgreSQL")
+        self._connection: Any = None
+        self._commit_is_sent = False
+        self._is_warned = False
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        """Perform one operation; see ``contracts.operations.Client``."""
+        self._commit_is_sent = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._connect()
+                value = await self._transacted(operation)
+        except Refused as answer:
+            return Completion("fail", error=str(answer), node=self._node)
+        except Unclear as answer:
+            problem = str(answer)
+        except TimeoutError:
+            problem = "timed-out"
+        except (OSError, EOFError, *self._errors_of_connections()):
+            problem = "no-connection" if self._connection is None else "connection-lost"
+        except UNREADABLE:
+            problem = "unexpected-answer"
+        else:
+            return Completion("ok", value, node=self._node)
+        node = self._node
+        # A late answer must never meet a later operation.
+        await self.close()
+        self._nodes.rotate(-1)
+        return Completion("info" if self._commit_is_sent else "fail", error=problem, node=node)
+
+    async def close(self) -> None:
+        """Drop the connection without waiting for outstanding answers."""
+        if self._connection is not None:
+            self._connection.terminate()
+        self._connection = None
+
+    @property
+    def _node(self) -> NodeName:
+        return self._nodes[0][0]
+
+    def _errors_of_connections(self) -> tuple[type[Exception], ...]:
+        found = self._library
+        return (found.InterfaceError, found.InternalClientError, found.PostgresError)
+
+    async def _connect(self) -> None:
+        if self._connection is not None and not self._connection.is_closed():
+            return
+        await self.close()
+        self._connection = await connected_to_first(self._nodes, self._opened)
+
+    async def _opened(self, there: Address) -> Any:
+        try:
+            connection = await connected(there, LOGIN, _CONNECT_TIMEOUT_S)
+        except self._errors_of_connections() as error:
+            raise ConnectionError from error
+        if len(self._nodes) > 1 and _is_standby(connection):
+            connection.terminate()
+            raise ConnectionError
+        connection.add_log_listener(self._take_note)
+        return connection
+
+    def _take_note(self, _connection: Any, message: Any) -> None:
+        self._is_warned |= message.severity == "WARNING"
+
+    async def _transacted(self, operation: Operation) -> Any:
+        """Perform it; again where nothing was done and nobody is to learn of that."""
+        while True:
+            try:
+                return await self._transact(operation)
+            except self._library.PostgresConnectionError:
+                raise
+            except self._library.PostgresError as error:
+                code = str(error.sqlstate)
+                problem = _CLASSES.get(code, f"sql-{code}".lower())
+                if getattr(error, "severity", None) in _ENDING:
+                    raise Unclear(problem) from error
+                if self._commit_is_sent and not code.startswith(_ROLLED_BACK):
+                    raise Unclear(problem) from error
+                self._commit_is_sent = False
+                await self._connection.execute("ROLLBACK")
+                is_told = self._manner.workload in OF_KEYS
+                if is_told or code not in (_SERIALIZATION_FAILURE, _DEADLOCK):
+                    raise Refused(problem) from error
+
+    async def _transact(self, operation: Operation) -> Any:
+        connection, isolation = self._connection, self._manner.isolation
+        if _is_standby(connection):
+            if not (self._manner.reads_anywhere and only_looks(operation)):
+                raise Refused("standby")
+            # Standbys refuse to be serializable.
+            isolation = "repeatable-read" if isolation == "serializable" else isolation
+        await connection.execute(f"BEGIN ISOLATION LEVEL {ISOLATIONS[isolation]}")
+        value = await self._statements.perform(connection, operation)
+        self._is_warned = False
+        self._commit_is_sent = True
+        await connection.execute("COMMIT")
+        if self._is_warned:
+            raise Unclear("not-replicated")
+        return value
+
+
+class ReadsHereClient:
+    """Client that reads at one node, and asks the primary for all that changes something."""
+
+    def __init__(self, here: PostgresClient, primary: PostgresClient) -> None:
+        self._here, self._primary = here, primary
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        """Perform one operation; see ``contracts.operations.Client``."""
+        client = self._here if only_looks(operation) else self._primary
+        return await client.invoke(operation, timeout_s)
+
+    async def close(self) -> None:
+        """Drop both connections."""
+        await self._here.close()
+        await self._primary.close()
+
+
+def _is_standby(connection: Any) -> bool:
+    """Whether the server is one, by what it tells its clients unasked."""
+    return connection.get_settings().in_hot_standby == "on"

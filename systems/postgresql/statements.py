@@ -1,0 +1,152 @@
+"""Operations as statements, within a transaction that is open.
+
+Keys are rows: of ``lists`` where they are appended to, of ``registers`` where transactions write
+them, of ``cells`` for all other workloads, whose meaning is ``systems.cells``; elements of a set
+are rows of ``elements``. Must never begin or end a transaction.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from splitbrain.contracts.operations import Operation
+from splitbrain.systems.cells import RULES, Rule, Step, only_reads
+
+LIST_APPEND: Final = "list-append"
+#: Workloads whose transactions name keys of their own, and no object.
+OF_KEYS: Final = (LIST_APPEND, "rw-register")
+SET: Final = "set"
+
+#: Made before the load.
+TABLES: Final = (
+    "CREATE TABLE IF NOT EXISTS lists (key text PRIMARY KEY, elements bigint[] NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS registers (key text PRIMARY KEY, value bigint NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS cells (key text PRIMARY KEY, value text NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
+)
+
+_READ_LIST: Final = "SELECT elements FROM lists WHERE key = $1"
+_READ_REGISTER: Final = "SELECT value FROM registers WHERE key = $1"
+_READ_CELLS: Final = "SELECT key, value FROM cells WHERE key = ANY($1)"
+_READ_ELEMENTS: Final = "SELECT element FROM elements WHERE key = $1 ORDER BY element"
+_ADD_ELEMENT: Final = "INSERT INTO elements VALUES ($1, $2)"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of a row that may not be there yet, in two manners; $1 is its key."""
+
+    update: str
+    insert: str
+    #: Of a row that is there although it was to be inserted.
+    conflict: str
+
+
+_APPEND: Final = Change(
+    "UPDATE lists SET elements = elements || $2::bigint WHERE key = $1",
+    "INSERT INTO lists VALUES ($1, ARRAY[$2::bigint])",
+    "ON CONFLICT (key) DO UPDATE SET elements = lists.elements || EXCLUDED.elements",
+)
+_WRITE: Final = Change(
+    "UPDATE registers SET value = $2 WHERE key = $1",
+    "INSERT INTO registers VALUES ($1, $2)",
+    "ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value",
+)
+_PUT: Final = Change(
+    "UPDATE cells SET value = $2 WHERE key = $1",
+    "INSERT INTO cells VALUES ($1, $2)",
+    "ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value",
+)
+
+
+def _itself(operation: Operation) -> tuple[str, ...]:
+    return (operation.key or "",)
+
+
+def _look(_operation: Operation, values: Mapping[str, Any]) -> Step:
+    (present,) = values.values()
+    return Step(present)
+
+
+def _overwrite(operation: Operation, values: Mapping[str, Any]) -> Step:
+    (cell,) = values
+    return Step(operation.value, {cell: operation.value})
+
+
+def _compare_and_set(operation: Operation, values: Mapping[str, Any]) -> Step:
+    ((cell, present),) = values.items()
+    expected, new = operation.value
+    if present != expected:
+        return Step([expected, new, False])
+    return Step([expected, new, True], {cell: new})
+
+
+_RULES: Final[Mapping[str, Rule]] = {
+    **RULES,
+    "read": Rule(_itself, _look),
+    "get": Rule(_itself, _look),
+    "write": Rule(_itself, _overwrite),
+    "put": Rule(_itself, _overwrite),
+    "cas": Rule(_itself, _compare_and_set),
+}
+_READING: Final = ("read", "get")
+
+
+def only_looks(operation: Operation) -> bool:
+    """Return whether an operation changes nothing, whatever it finds."""
+    return operation.f in _READING or (operation.f in RULES and only_reads(operation))
+
+
+class Statements:
+    """Operations of one workload; ``inserts_first``: a row that may be missing is inserted first.
+
+    Else it is updated first, and inserted where no row was met.
+    """
+
+    def __init__(self, workload: str | None, *, inserts_first: bool) -> None:
+        self._workload = workload
+        self._inserts_first = inserts_first
+
+    async def perform(self, connection: Any, operation: Operation) -> Any:
+        """Perform an operation, on an open transaction; return its answer.
+
+        Raises what the library raises, and what reading an answer does (``UNREADABLE``).
+        """
+        key = operation.key or ""
+        if self._workload in OF_KEYS:
+            return [await self._part(connection, *part) for part in operation.value]
+        if operation.f == "add":
+            await connection.execute(_ADD_ELEMENT, key, operation.value)
+            return operation.value
+        if operation.f == "read" and self._workload == SET:
+            return [row["element"] for row in await connection.fetch(_READ_ELEMENTS, key)]
+        return await self._step(connection, operation)
+
+    async def _part(self, connection: Any, kind: str, key: str, value: Any) -> list[Any]:
+        match kind:
+            case "append":
+                await self._change(connection, _APPEND, key, value)
+            case "w":
+                await self._change(connection, _WRITE, key, value)
+            case _ if self._workload == LIST_APPEND:
+                value = await connection.fetchval(_READ_LIST, key) or []
+            case _:
+                value = await connection.fetchval(_READ_REGISTER, key)
+        return [kind, key, value]
+
+    async def _step(self, connection: Any, operation: Operation) -> Any:
+        rule = _RULES[operation.f]
+        cells = list(rule.cells(operation))
+        rows = await connection.fetch(_READ_CELLS, cells)
+        found = {row["key"]: msgspec.json.decode(row["value"]) for row in rows}
+        step = rule.step(operation, {cell: found.get(cell) for cell in cells})
+        for cell, value in step.changes.items():
+            text = msgspec.json.encode(value).decode()
+            await self._change(connection, _PUT, cell, text)
+        return step.answer
+
+    async def _change(self, connection: Any, change: Change, key: str, value: Any) -> None:
+        if self._inserts_first:
+            await connection.execute(f"{change.insert} {change.conflict}", key, value)
+        elif await connection.execute(change.update, key, value) == "UPDATE 0":
+            await connection.execute(change.insert, key, value)
