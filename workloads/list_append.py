@@ -5,15 +5,15 @@ Each element is appended once. ``level`` is the isolation that the system promis
 
 from typing import Final
 
-from splitbrain.workloads.transactions import LEVELS, TransactionWorkload
+from splitbrain.workloads.transactions import TransactionWorkload, checkers_of
 
 
 class ListAppendWorkload(TransactionWorkload):
     """Parts ``["append", key, element]`` and ``["r", key, null]``."""
 
-    name = "list-append"
+    name = objects = "list-append"
     writes = "append"
-    checkers: tuple[str, ...] = (f"transactions:list-append:{LEVELS[0]}", "split-brain")
+    checkers: tuple[str, ...] = checkers_of("list-append")
 
 
 WORKLOAD: Final = ListAppendWorkload

@@ -1,8 +1,10 @@
 """Registers that are written and read in transactions; each value is written once.
 
-``level`` is the isolation that the system promises. With ``mini=yes`` a transaction has one or two
-keys, reads each, and writes some of them after that: then each write tells by its read after which
-other one it came, and snapshot isolation and serializability are decided in linear time.
+``level`` is the isolation that the system promises. Transactions are mini ones: they have one or
+two keys, read each, and write some of them after that. Each write then tells by its read after
+which other one it came, and snapshot isolation and serializability are decided in linear time.
+With ``mini=no`` they have one to eight parts in any order, and the order of some writes stays open.
+
 Source: Gu and others, Boosting End-to-End Database Isolation Checking via Mini-Transactions
 (ICDE 2025).
 """
@@ -11,7 +13,13 @@ from typing import Any, Final, Self
 
 from splitbrain.contracts.operations import Operation
 from splitbrain.workloads.keys import chosen
-from splitbrain.workloads.transactions import LANE_WEIGHTS, LEVELS, Part, TransactionWorkload
+from splitbrain.workloads.transactions import (
+    LANE_WEIGHTS,
+    LEVELS,
+    Part,
+    TransactionWorkload,
+    checkers_of,
+)
 
 #: Keys of a mini-transaction at most.
 _MINI_KEYS_MAX: Final = 2
@@ -20,9 +28,9 @@ _MINI_KEYS_MAX: Final = 2
 class RegisterTransactionsWorkload(TransactionWorkload):
     """Parts ``["w", key, value]`` and ``["r", key, null]``."""
 
-    name = "rw-register"
+    name = objects = "rw-register"
     writes = "w"
-    checkers: tuple[str, ...] = (f"transactions:rw-register:{LEVELS[0]}", "split-brain")
+    checkers: tuple[str, ...] = checkers_of("rw-register")
 
     def __init__(self, seed: int, slots: int, level: str, *, is_mini: bool) -> None:
         self._is_mini = is_mini
@@ -30,8 +38,8 @@ class RegisterTransactionsWorkload(TransactionWorkload):
 
     @classmethod
     def of(cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]) -> Self:
-        """Read the user's options: ``level``, and ``mini`` no or yes."""
-        found = chosen(cls.name, options, {"level": LEVELS, "mini": ("no", "yes")})
+        """Read the user's options: ``level``, and ``mini`` yes or no."""
+        found = chosen(cls.name, options, {"level": LEVELS, "mini": ("yes", "no")})
         return cls(seed, slots, found["level"], is_mini=found["mini"] == "yes")
 
     def writes_per_transaction(self) -> float:

@@ -42,7 +42,8 @@ LEVELS: Final = (
 #: One part of a transaction: function, key, value; null for what is read.
 Part = list[Any]
 
-_TXN: Final[Functions] = {"txn": Function("changes", reading_parts=("r",))}
+#: Its one function.
+TRANSACTIONS: Final[Functions] = {"txn": Function("changes", reading_parts=("r",))}
 
 
 class LaneKeys:
@@ -83,13 +84,15 @@ class TransactionWorkload:
     """Base: draws parts, and reads every key at the end."""
 
     name: ClassVar[str]
+    #: Kind of object that its keys are, by which the checker knows them.
+    objects: ClassVar[str]
     #: Function of the parts that write.
     writes: ClassVar[str]
-    functions: Functions = _TXN
+    functions: Functions = TRANSACTIONS
 
     def __init__(self, seed: int, slots: int, level: str) -> None:
         self._seed, self._slots, self._level = seed, slots, level
-        self.checkers: tuple[str, ...] = (f"transactions:{self.name}:{level}", "split-brain")
+        self.checkers: tuple[str, ...] = checkers_of(self.objects, level)
         self._keys = LaneKeys(seed, slots * self.writes_per_transaction())
 
     @classmethod
@@ -136,6 +139,11 @@ class TransactionWorkload:
     def options(self) -> dict[str, Any]:
         """Return the options in force."""
         return {"level": self._level}
+
+
+def checkers_of(objects: str, level: str = LEVELS[0]) -> tuple[str, ...]:
+    """Return the checkers of transactions on such objects, at a level."""
+    return (f"transactions:{objects}:{level}", "split-brain")
 
 
 def reads_of(keys: Sequence[str]) -> tuple[Operation, ...]:

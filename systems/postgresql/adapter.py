@@ -87,8 +87,8 @@ class PostgresSystem(ServerSystem):
     name = "postgresql"
     image = IMAGE
     ports: Mapping[str, int] = {CLIENT_PORT: 5432}
-    #: Without fsync a power cut takes what was acknowledged.
-    canary = Canary(nemesis="power:leader", workload="set", settings={"fsync": "off"})
+    #: A commit that waits for no flush is lost with the server's memory.
+    canary = Canary(nemesis="kill:leader", workload="set", settings={"synchronous_commit": "off"})
     reads_speak_for: ReadsSpeakFor = "converged"
     settings: Mapping[str, str | tuple[str, ...]] = {
         "isolation": tuple(ISOLATIONS),

@@ -15,7 +15,7 @@ from splitbrain.systems.cells import RULES, Rule, Step, only_reads
 
 LIST_APPEND: Final = "list-append"
 #: Workloads whose transactions name keys of their own, and no object.
-OF_KEYS: Final = (LIST_APPEND, "rw-register")
+OF_KEYS: Final = (LIST_APPEND, "rw-register", "long-fork")
 SET: Final = "set"
 
 #: Made before the load.

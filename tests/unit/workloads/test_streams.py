@@ -40,10 +40,11 @@ CASES = [
     ("sessions", {}),
     ("list-append", {}),
     ("rw-register", {}),
-    ("rw-register", {"mini": "yes"}),
+    ("rw-register", {"mini": "no"}),
+    ("long-fork", {}),
 ]
 #: Workloads whose operations have no key: their parts do.
-OF_PARTS = ("list-append", "rw-register")
+OF_PARTS = ("list-append", "long-fork", "rw-register")
 #: Operations on a key before it is given up, where that is not 200; None: there is one key.
 PER_KEY = {"set": 500, "topics": 60, "unique-ids": None, **dict.fromkeys(OF_PARTS)}
 #: Functions of the final reads, where that is not ``read``; None: nothing can be read.

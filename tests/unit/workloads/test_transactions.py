@@ -23,9 +23,14 @@ def transactions(source: Workload, rounds: int = ROUNDS) -> Iterator[list[list[A
     return (source.operation(slot, n).value for n in range(rounds) for slot in range(SLOTS))
 
 
-@pytest.mark.parametrize(("name", "writes"), [("list-append", "append"), ("rw-register", "w")])
-def test_a_transaction_has_one_to_eight_parts_and_half_of_them_read(name: str, writes: str) -> None:
-    asked = list(transactions(made(name)))
+@pytest.mark.parametrize(
+    ("name", "options", "writes"),
+    [("list-append", {}, "append"), ("rw-register", {"mini": "no"}, "w")],
+)
+def test_a_transaction_has_one_to_eight_parts_and_half_of_them_read(
+    name: str, options: dict[str, str], writes: str
+) -> None:
+    asked = list(transactions(made(name, **options)))
     lengths = Counter(map(len, asked))
     assert sorted(lengths) == list(range(1, PARTS_MAX + 1))
     assert min(lengths.values()) > 0.8 * len(asked) / PARTS_MAX
@@ -35,7 +40,7 @@ def test_a_transaction_has_one_to_eight_parts_and_half_of_them_read(name: str, w
     assert all((value is None) == (kind == "r") for parts in asked for kind, _, value in parts)
 
 
-@pytest.mark.parametrize("options", [{}, {"mini": "yes"}])
+@pytest.mark.parametrize("options", [{}, {"mini": "no"}])
 def test_lanes_are_drawn_by_a_zipf_law(options: dict[str, str]) -> None:
     asked = transactions(made("rw-register", **options))
     lanes = Counter(
@@ -50,7 +55,7 @@ def test_lanes_are_drawn_by_a_zipf_law(options: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("list-append", {}), ("rw-register", {}), ("rw-register", {"mini": "yes"})],
+    [("list-append", {}), ("rw-register", {}), ("rw-register", {"mini": "no"})],
 )
 def test_a_key_is_given_up_after_about_the_writes_that_are_drawn_for_it(
     name: str, options: dict[str, str]
@@ -91,7 +96,7 @@ def test_seeds_have_lifetimes_of_their_own() -> None:
     assert drawn[0] != drawn[1]
 
 
-@pytest.mark.parametrize("name", ["list-append", "rw-register"])
+@pytest.mark.parametrize("name", ["list-append", "long-fork", "rw-register"])
 def test_final_reads_read_each_key_once_and_nothing_else(name: str) -> None:
     source = made(name)
     used = {key for parts in transactions(source) for _, key, _ in parts}
@@ -111,7 +116,7 @@ def test_no_outcome_moves_a_key() -> None:
 
 
 def test_of_mini_transactions_each_write_follows_a_read_of_its_key() -> None:
-    asked = list(transactions(made("rw-register", mini="yes")))
+    asked = list(transactions(made("rw-register")))
     shapes = Counter("".join(kind for kind, _, _ in parts) for parts in asked)
     assert set(shapes) == {"r", "rr", "rw", "rrw", "rwr", "rwrw", "rrww"}
     for parts in asked:
@@ -124,12 +129,33 @@ def test_of_mini_transactions_each_write_follows_a_read_of_its_key() -> None:
         ).count("w")
 
 
+def test_each_register_of_a_group_is_written_once_and_the_others_read_all_of_it() -> None:
+    asked = list(transactions(made("long-fork"), 40))
+    writes = [parts for parts in asked if parts[0][0] == "w"]
+    assert all(len(parts) == 1 for parts in writes)
+    written = Counter(key for ((_, key, _),) in writes)
+    assert set(written.values()) == {1}
+    reads = [parts for parts in asked if parts[0][0] == "r"]
+    assert 2 * len(writes) < len(reads) < 4 * len(writes)
+    groups = {frozenset(key for _, key, _ in parts) for parts in reads}
+    assert all(not a & b for a in groups for b in groups if a is not b)
+    assert {key for group in groups for key in group} == {*written}
+    # In every order, and amid the writes: neither all before nor all after.
+    assert len({tuple(key.rpartition("-")[2] for _, key, _ in parts) for parts in reads}) > 10
+    amid = 0
+    for group in groups:
+        kinds = [parts[0][0] for parts in asked if {key for _, key, _ in parts} <= group]
+        amid += kinds.index("r") < len(kinds) - 1 - kinds[::-1].index("w")
+    assert amid > 0.8 * len(groups)
+
+
 def test_the_level_chooses_the_checker_and_is_kept() -> None:
     for level in LEVELS:
         source = made("list-append", level=level)
         assert source.checkers == (f"transactions:list-append:{level}", "split-brain")
         assert source.options() == {"level": level}
-    assert made("rw-register", mini="yes").options() == {"level": "serializable", "mini": "yes"}
+    assert made("rw-register").options() == {"level": "serializable", "mini": "yes"}
+    assert made("long-fork").checkers[0] == "transactions:rw-register:serializable"
     assert len(set(LEVELS)) == len(LEVELS) == 18
 
 
