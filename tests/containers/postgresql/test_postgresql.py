@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
 POSTGRESQL = ("--system", "postgresql")
 
 
-def test_a_server_that_is_killed_keeps_what_it_committed(tmp_path: Path) -> None:
-    options = ("--nodes", "1", "--workload", "set", "--nemesis", "kill")
+def test_a_server_that_is_killed_keeps_its_transactions_serializable(tmp_path: Path) -> None:
+    options = ("--nodes", "1", "--workload", "list-append", "--nemesis", "kill")
     code, found, output = run(tmp_path, *POSTGRESQL, *options, "--time-limit", "10")
     assert code == 0, output
     assert found.vacuous == ()
@@ -21,10 +21,19 @@ def test_a_server_that_is_killed_keeps_what_it_committed(tmp_path: Path) -> None
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("workload", ["register", "set", "bank", "multi-register"])
+@pytest.mark.parametrize("workload", ["register", "set", "bank", "multi-register", "rw-register"])
 def test_a_primary_with_standbys_keeps_its_promise(tmp_path: Path, workload: str) -> None:
     options = ("--workload", workload, "--nemesis", "kill,pause,partition", "--time-limit", "30")
     code, _, output = run(tmp_path, *POSTGRESQL, *options)
+    assert code == 0, output
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("isolation", ["repeatable-read", "read-committed"])
+def test_each_level_is_kept_under_kills(tmp_path: Path, isolation: str) -> None:
+    options = ("--nodes", "1", "--workload", "list-append", "--nemesis", "kill,restart")
+    settings = ("--setting", f"isolation={isolation}", "--time-limit", "30")
+    code, _, output = run(tmp_path, *POSTGRESQL, *options, *settings)
     assert code == 0, output
 
 

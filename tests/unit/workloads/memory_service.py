@@ -11,7 +11,7 @@ from typing import Any, Final
 from splitbrain.contracts.operations import Client, Completion, Operation
 from splitbrain.history.functions import only_reads
 from splitbrain.history.records import PairedOperation
-from splitbrain.systems.cells import RULES, Rule
+from splitbrain.systems.cells import RULES, Rule, Step, Values
 from splitbrain.systems.workload_client import client_for
 from splitbrain.workloads.workload import Workload
 
@@ -19,6 +19,20 @@ from splitbrain.workloads.workload import Workload
 LEASE_TICKS: Final = 60
 #: One answer in so many is lost.
 LOST: Final = 40
+
+
+def _parts(operation: Operation, values: Values) -> Step:
+    """Parts that each name a key; a list that was never appended to is null."""
+    present, changes, answer = dict(values), dict[str, Any](), list[Any]()
+    for kind, key, value in operation.value:
+        if kind != "r":
+            present[key] = changes[key] = value if kind == "w" else [*(present[key] or ()), value]
+        answer.append([kind, key, value if kind != "r" else present[key]])
+    return Step(answer, changes)
+
+
+#: Transactions without an object.
+_OF_KEYS: Final = Rule(lambda of: tuple(dict.fromkeys(key for _, key, _ in of.value)), _parts)
 
 
 class Service:
@@ -57,6 +71,8 @@ class Service:
             case "release-lease":
                 is_held = self.leases.get(key, (0, 0))[0] == operation.value
                 return is_held and bool(self.leases.pop(key))
+            case "txn" if operation.key is None:
+                return await self.step(_OF_KEYS, operation)
             case other:
                 return await self.step(RULES[other], operation)
 

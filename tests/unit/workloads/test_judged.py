@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.names import can_judge
+from splitbrain.checker.names import can_judge, transactions_level
 from splitbrain.checker.registry import checker_named
+from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
+from splitbrain.workloads import transactions
 from splitbrain.workloads.workload import Workload, workload
 from tests.unit.workloads.memory_service import (
     GrantsTwice,
@@ -23,7 +25,10 @@ from tests.unit.workloads.memory_service import (
     history_of,
 )
 
-NAMES = ("bank", "counter", "kv", "lease", "multi-register", "mutex", "sessions", "unique-ids")
+NAMES = (
+    *("bank", "counter", "kv", "lease", "list-append", "long-fork", "multi-register", "mutex"),
+    *("rw-register", "sessions", "unique-ids"),
+)
 OPERATIONS_PER_SLOT = 40
 SLOTS = 10
 
@@ -57,6 +62,10 @@ def test_a_correct_service_is_valid(name: str) -> None:
         ("bank", TearsChanges, {"wrong-total"}),
         ("bank", TearsReads, {"wrong-total"}),
         ("kv", LosesUpdates, {"not-linearizable"}),
+        ("list-append", LosesUpdates, {*ANOMALIES}),
+        ("list-append", TearsReads, {"G-single", "G-nonadjacent", "G2-item"}),
+        ("rw-register", LosesUpdates, {"lost-update", "G-single", "G2-item", "cyclic-versions"}),
+        ("long-fork", TearsReads, {"long-fork", "G-nonadjacent", "G2-item"}),
         ("multi-register", TearsChanges, {"not-linearizable"}),
         ("multi-register", TearsReads, {"not-linearizable"}),
         ("mutex", GrantsTwice, {"not-linearizable"}),
@@ -70,6 +79,13 @@ def test_a_broken_promise_is_seen(name: str, mutant: type[Service], kinds: set[s
     found = judged(name, mutant)
     assert {result.verdict for result in found} == {"invalid"}
     assert {violation["kind"] for result in found for violation in result.violations} <= kinds
+
+
+def test_a_workload_of_transactions_has_each_level_that_is_judged() -> None:
+    assert {*transactions.LEVELS} == {*LEVELS}
+    for level in transactions.LEVELS:
+        (judge, _) = transactions.checkers_of("list-append", level)
+        assert transactions_level(judge) == ("list-append", level)
 
 
 def test_leases_run_out_under_holders_that_go_on_believing() -> None:
