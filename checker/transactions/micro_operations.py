@@ -41,6 +41,7 @@ class Sense:
     def __init__(self, kind: Kind) -> None:
         self._write = WRITES[kind]
         self._kind = kind
+        self._lists = kind == "list-append"
         self._written: _Written = {}
 
     def __call__(self, operation: PairedOperation) -> str | None:
@@ -62,55 +63,56 @@ class Sense:
         return self._repeated(parts, operation.index)
 
     def _problem_of_part(self, part: Any) -> str | None:
-        if not is_list_of(part, 3):
+        if type(part) is not list and not is_list_of(part, 3):
+            return f"a micro-operation is [function, key, value], and not {shown(part)}"
+        if len(part) != 3:
             return f"a micro-operation is [function, key, value], and not {shown(part)}"
         function = kind_of(part[0])
-        if function not in ("r", self._write):
-            return (
-                f"the micro-operations of {self._kind} are r and {self._write}, "
-                f"and not {shown(function)}"
-            )
-        if function == "r" or part[2] is not None:
+        if function == "r" or (function == self._write and part[2] is not None):
             return None
-        return f"{shown(part)} writes nothing, which a read could not tell from the beginning"
+        if function == self._write:
+            return f"{shown(part)} writes nothing, which a read could not tell from the beginning"
+        return (
+            f"the micro-operations of {self._kind} are r and {self._write}, "
+            f"and not {shown(function)}"
+        )
 
     def _problem_of_answer(self, parts: Sequence[Any], answer: object) -> str | None:
         if not is_list_of(answer, len(parts)):
             return f"it is asked {len(parts)} micro-operations and answers {shown(answer)}"
         for part, done in zip(parts, cast("Sequence[Any]", answer), strict=True):
-            if (
-                not is_list_of(done, 3)
-                or kind_of(done[0]) != kind_of(part[0])
-                or not is_same(part[1], done[1])
-            ):
+            # Nearly always an answer repeats its question.
+            if type(done) is not list or len(done) != 3 or done[0] != part[0]:
+                return f"it is asked {shown(part)} and answers {shown(done)}"
+            if not _is_repeated(part[1], done[1]):
                 return f"it is asked {shown(part)} and answers {shown(done)}"
             if kind_of(part[0]) != "r":
-                if not is_same(part[2], done[2]):
+                if not _is_repeated(part[2], done[2]):
                     return f"it is asked {shown(part)} and answers {shown(done)}"
-            elif self._kind == "list-append" and not isinstance(done[2], (list, type(None))):
+            elif self._lists and type(done[2]) is not list and done[2] is not None:
                 return f"a read of list-append answers a list, and not {shown(done[2])}"
         return None
 
     def _repeated(self, parts: Sequence[Any], index: int) -> str | None:
+        written = self._written
         for function, key, value in parts:
-            if kind_of(function) == "r":
+            if function == "r" or kind_of(function) == "r":
                 continue
             write = (hashable(key), hashable(value))
-            first = self._written.setdefault(write, index)
-            if first != index or self._is_twice(parts, write):
+            first = written.get(write)
+            if first is not None:
                 return (
                     f"{shown(value)} is written to key {shown(key)} a second time (first by event "
                     f"{first}), so a read of it could not tell its writer"
                 )
+            written[write] = index
         return None
 
-    def _is_twice(self, parts: Sequence[Any], write: tuple[Hashable, Hashable]) -> bool:
-        alike = sum(
-            (hashable(key), hashable(value)) == write
-            for function, key, value in parts
-            if kind_of(function) != "r"
-        )
-        return alike > 1
+
+def _is_repeated(asked: Any, answered: Any) -> bool:
+    if type(asked) is type(answered) and type(asked) in (int, str):
+        return asked == answered
+    return is_same(asked, answered)
 
 
 class Write(NamedTuple):

@@ -1,8 +1,10 @@
 """Histories that say nothing about any system."""
 
 import gzip
+import json
 
 from splitbrain.checker.names import history_models
+from splitbrain.checker.transactions.levels import LEVELS
 from tests.bad_input.cause import Arrange, Chapter, Scene, causes, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
@@ -17,6 +19,22 @@ INVOKE = '{"process": 0, "type": "invoke", "f": "write", "value": 1}'
 OK = '{"process": 0, "type": "ok", "f": "write", "value": 1}'
 MODELS = ", ".join(history_models())
 EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
+LEVELS_TEXT = ", ".join(LEVELS)
+
+
+def txn(f: str, value: int | None = None, end: str = "ok") -> list[str]:
+    """Both lines of a transaction of one micro-operation."""
+    parts = [[f, "x", value]]
+    return [
+        json.dumps({"process": 0, "type": type_, "f": "txn", "value": parts})
+        for type_ in ("invoke", end)
+    ]
+
+
+TXN_DONE = txn("w", 1)
+TXN_FAILED = txn("w", 1, "fail")
+#: Where the third line begins.
+TXN_BYTES = sum(len(line) + 1 for line in TXN_FAILED)
 
 
 def lines(*text: str, name: str = "history.jsonl") -> Arrange:
@@ -157,6 +175,26 @@ unknown-model | no such model | check history.jsonl --model registr
 model-needs-more | a checker that needs more than a history
   $ check history.jsonl --model split-brain
   there is no model called 'split-brain' for a bare history. Choose one of: {MODELS}
+transactions-unknown-function | a micro-operation that no list knows
+  $ check history.jsonl --model list-append
+  could not read the history (history.jsonl, line 1 at byte 0): the txn of process 0, event 0: the
+  micro-operations of list-append are r and append, and not 'incr'. {REPAIR}
+transactions-no-list | a read of a list that is none
+  $ check history.jsonl --model list-append
+  could not read the history (history.jsonl, line 1 at byte 0): the txn of process 0, event 0: a
+  read of list-append answers a list, and not 3. {REPAIR}
+transactions-written-twice | a value that is written to a key twice
+  $ check history.jsonl --model rw-register
+  could not read the history (history.jsonl, line 3 at byte {TXN_BYTES}): the txn of process 0,
+  event 2: 1 is written to key 'x' a second time (first by event 0), so a read of it could not tell
+  its writer. {REPAIR}
+level-unknown | no such isolation level
+  $ check history.jsonl --model list-append --level atomic
+  there is no isolation level called 'atomic'. Choose one of: {LEVELS_TEXT}
+level-of-registers | an isolation level for what is no transaction
+  $ check history.jsonl --model register --level serializable
+  --level is for transactions, and register is no model of any. Leave it out, or choose --model
+  list-append or rw-register
 own-model-missing | a model of one's own that is not there
   $ check history.jsonl --model models/mine.py:Mine
   there is no file models/mine.py. Name a Python file that holds a model
@@ -251,6 +289,10 @@ wrong-format | another format than the file's | check history.jsonl --format edn
                 ),
                 lines(INVOKE, OK),
             ),
+            "transactions-unknown-function": lines(*txn("incr", 1)),
+            "transactions-no-list": lines(txn("r")[0], txn("r", 3)[1]),
+            "transactions-written-twice": lines(*TXN_FAILED, *TXN_DONE),
+            **dict.fromkeys(("level-unknown", "level-of-registers"), lines(*TXN_DONE)),
             "own-model-broken": lines("class Mine(", name="history.py"),
             "wrong-format": lines("hello", name="history.jsonl"),
         },

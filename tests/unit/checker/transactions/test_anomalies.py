@@ -119,6 +119,17 @@ def test_an_open_order_of_writes_is_unknown_where_no_serial_order_is_found() -> 
     assert "the order of some writes stays open" in result.reason
 
 
+def test_unread_appends_on_one_cycle_leave_snapshots_open() -> None:
+    """The two to z must be in some order, and then one of them would have seen the other's."""
+    skew = [
+        t("r x [], append y 1, append z 1"),
+        t("r y [], append x 1, append z 2"),
+    ]
+    assert judged(skew, "list-append", "snapshot-isolation").verdict is Verdict.UNKNOWN
+    assert judged(skew, "list-append", "serializable").verdict is Verdict.INVALID
+    assert judged(skew, "list-append", "read-committed").verdict is Verdict.VALID
+
+
 def test_an_append_that_another_final_read_shows_is_not_lost() -> None:
     history = [
         t("append x 1", 0, 1),
