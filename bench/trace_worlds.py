@@ -41,8 +41,6 @@ def swarm_world(seed: int, bugs: tuple[str, ...] = (), state_machine: str = REGI
     scenario = draw_scenario(
         seed, system=_SYSTEM, bugs=bugs, happenings=system.happenings, hints=system
     )
-    if state_machine == REGISTERS:
-        return scenario
     return system.dressed(
         scenario, state_machine, Streams(seed, "state machine").stream(state_machine)
     )

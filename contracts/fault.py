@@ -14,6 +14,11 @@ Milliseconds = int
 US_PER_MS: Final = 1_000
 #: Option of a fault that names the nodes to be hit, whatever its target means by now.
 PINNED_NODES: Final = "nodes"
+#: Options of a fault in a simulated world: the happening after which it heals, which of those it
+#: is, and how much later.
+UNTIL: Final = "until"
+UNTIL_COUNT: Final = "until_count"
+UNTIL_DELAY_US: Final = "until_delay_us"
 
 
 def in_us(time_ms: float) -> Microseconds:

@@ -55,9 +55,13 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     workload_options: dict[str, str] = {}
     #: Worker slots; as in containers, half follow the leader and half are pinned.
     clients: int = 5
+    #: The last so many of them only read where the workload can, pinned to the voters in turn.
+    readers: int = 0
     #: Operations per second over all slots.
     rate: float = 50.0
     timeout_us: int = 1_000_000
+    #: The same of those that only read; None: no other.
+    readers_timeout_us: int | None = None
     #: Operations of a slot after which it ends; None: when the load is over.
     operations_per_slot: int | None = None
     #: Only these operations, as (slot, n); None: all. The work of the shrinker.

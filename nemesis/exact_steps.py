@@ -171,9 +171,13 @@ def _fewer_clients(scenario: Scenario) -> Iterator[Scenario]:
         if clients < load.clients:
             kept = tuple((renumbered[slot], n) for slot, n in load.kept)
             rate = load.rate * clients / load.clients
-            yield with_kept(
-                _replace(scenario, load=_replace(load, clients=clients, rate=rate)), kept
-            )
+            # Slots keep their order, so those that only read stay the last.
+            first_reader = load.clients - load.readers
+            readers = sum(slot >= first_reader for slot in slots)
+            if clients > len(slots):
+                readers = max(0, clients - first_reader)
+            fewer = _replace(load, clients=clients, readers=min(readers, clients - 1), rate=rate)
+            yield with_kept(_replace(scenario, load=fewer), kept)
 
 
 def fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
@@ -190,7 +194,12 @@ def _fewer_observers(scenario: Scenario) -> Iterator[Scenario]:
 def calm(scenario: Scenario) -> Scenario:
     """All weather and settings as they are by default."""
     plain = LoadOptions()
-    load = _replace(scenario.load, timeout_us=plain.timeout_us, workload_options={})
+    load = _replace(
+        scenario.load,
+        timeout_us=plain.timeout_us,
+        readers_timeout_us=plain.readers_timeout_us,
+        workload_options={},
+    )
     if load.kept == ():
         # Nobody follows the timetable any more.
         load = _replace(load, rate=plain.rate, operations_per_slot=None)

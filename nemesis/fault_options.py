@@ -9,7 +9,15 @@ import msgspec
 from msgspec import Meta
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import PINNED_NODES, US_PER_MS, in_ms, in_us
+from splitbrain.contracts.fault import (
+    PINNED_NODES,
+    UNTIL,
+    UNTIL_COUNT,
+    UNTIL_DELAY_US,
+    US_PER_MS,
+    in_ms,
+    in_us,
+)
 from splitbrain.contracts.nearest import or_nearest
 
 _Options = TypeVar("_Options", bound=msgspec.Struct)
@@ -34,10 +42,6 @@ AFTER = "after"
 PLACE = "after_place"
 SAME = "same"
 OTHER = "other"
-#: Options of a fault: the happening after which it heals, which of those it is, and how much later.
-UNTIL = "until"
-UNTIL_COUNT = "until_count"
-UNTIL_DELAY_US = "until_delay_us"
 #: Options that only scenarios of the simulation carry; the simulation reads them.
 _SIMULATED = (AFTER, PLACE, UNTIL, UNTIL_COUNT, UNTIL_DELAY_US)
 

@@ -20,16 +20,8 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from splitbrain.contracts.draws import where
-from splitbrain.contracts.fault import Awaited, Fault
-from splitbrain.nemesis.fault_options import (
-    AFTER,
-    OTHER,
-    PLACE,
-    SAME,
-    UNTIL,
-    UNTIL_COUNT,
-    UNTIL_DELAY_US,
-)
+from splitbrain.contracts.fault import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US, Awaited, Fault
+from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME
 from splitbrain.nemesis.sorts import SORTS, delayed_by
 from splitbrain.nemesis.targets import LEADER, THERE, random_target
 

@@ -77,7 +77,11 @@ def check_values(scenario: Scenario) -> None:
     for place, drift in enumerate(scenario.drift_ppm):
         _whole(f"drift_ppm[{place}]", drift, -_DRIFT_PPM_MAX, _DRIFT_PPM_MAX)
     _whole("load.clients", load.clients, 1, CLIENTS_MAX)
+    # The first slot is that of which progress is demanded: it must do all that others do.
+    _whole("load.readers", load.readers, 0, load.clients - 1)
     _whole("load.timeout_us", load.timeout_us, 1, TIME_US_MAX)
+    if load.readers_timeout_us is not None:
+        _whole("load.readers_timeout_us", load.readers_timeout_us, 1, TIME_US_MAX)
     if load.operations_per_slot is not None:
         _whole("load.operations_per_slot", load.operations_per_slot, 0)
     if not (math.isfinite(load.rate) and load.rate > 0):

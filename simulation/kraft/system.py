@@ -19,6 +19,7 @@ from splitbrain.simulation.kraft.cluster import KraftCluster
 from splitbrain.simulation.kraft.happenings import HAPPENINGS, PROPOSES_ISR
 from splitbrain.simulation.kraft.layers import state_machine_of
 from splitbrain.simulation.kraft.messages import describe
+from splitbrain.simulation.kraft.reigns import with_troubled_reigns
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.systems.kraft.planted_bugs import patches_of
 
@@ -199,9 +200,13 @@ class KraftSimulation:
         return drawn | _snapshot_settings(stream)
 
     def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
-        """With Kafka's metadata: brokers as observers, their sessions some fetch timeouts long."""
+        """With Kafka's metadata: brokers as observers, their sessions some fetch timeouts long.
+
+        With registers: troubled reigns, in half of the worlds.
+        """
         if state_machine != "metadata":
-            return msgspec.structs.replace(scenario, state_machine=state_machine)
+            scenario = msgspec.structs.replace(scenario, state_machine=state_machine)
+            return with_troubled_reigns(scenario, stream)
         fetch_ms = int(scenario.settings["fetch_timeout_ms"])
         session_ms = fetch_ms * _SESSIONS[int(stream.random() * len(_SESSIONS))]
         beats = _BEATS[int(stream.random() * len(_BEATS))]

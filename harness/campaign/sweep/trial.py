@@ -88,10 +88,9 @@ def draw(seed: int, options: SimOptions) -> Scenario:
         happenings=simulation.happenings,
         hints=simulation,
     )
-    if options.state_machine is None:
-        return scenario
-    stream = Streams(seed, "state machine").stream(options.state_machine)
-    return simulation.dressed(scenario, options.state_machine, stream)
+    state_machine = options.state_machine or scenario.state_machine
+    stream = Streams(seed, "state machine").stream(state_machine)
+    return simulation.dressed(scenario, state_machine, stream)
 
 
 def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome":

@@ -8,6 +8,8 @@ the first slot, which follows the leader: progress can only be demanded where so
 from collections.abc import Callable, Sequence
 from typing import Final, Unpack
 
+import msgspec
+
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.scenario import LoadOptions
 from splitbrain.contracts.simulation import SimulatedCluster
@@ -124,12 +126,16 @@ class SimulatedLoad:
         )
         voters = [node for node in cluster.nodes if node not in cluster.observers]
 
+        reading_us = options.readers_timeout_us or options.timeout_us
+        readers_books = msgspec.structs.replace(books, timeout_us=reading_us)
+
         def slot(number: int, route: Route) -> _Slot:
             offset_us = world.between(f"client {number}", 0, timetable.period_us)
             times = SlotTimes(timetable, number, offset_us)
-            return _Slot(number, times, VirtualClient(number, route, cluster, books))
+            own = readers_books if number >= clients - options.readers else books
+            return _Slot(number, times, VirtualClient(number, route, cluster, own))
 
-        placed = enumerate(routes(voters, clients, cluster.observers))
+        placed = enumerate(routes(voters, clients, cluster.observers, options.readers))
         self._slots = [slot(number, route) for number, route in placed]
 
     def begin(self) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import UNTIL
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
@@ -35,7 +36,6 @@ from splitbrain.harness.run.world.recovery import LIVENESS, Recovery
 from splitbrain.history.course import Phase, PhaseName
 from splitbrain.history.plan import sub_seed
 from splitbrain.history.timeline_records import TimelineViolation
-from splitbrain.nemesis.fault_options import UNTIL
 from splitbrain.simulation.world.world import SimulatedWorld
 from splitbrain.workloads.workload import workload
 
@@ -98,7 +98,7 @@ class _Course:
             options.workload,
             seed=sub_seed(scenario.seed, "workload"),
             slots=options.clients,
-            readers=reader_slots(nodes, options.clients, observers),
+            readers=reader_slots(nodes, options.clients, observers, options.readers),
             options=options.workload_options,
         )
         history, functions = self._history, self._workload.functions

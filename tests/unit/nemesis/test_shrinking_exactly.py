@@ -57,11 +57,18 @@ def indexes(scenario: Scenario) -> set[int]:
 class Exact:
     """An oracle that has seen its plan fail, and remembers of which others it was asked."""
 
-    def __init__(self, fails: Fails, *, is_early: bool = True, replays_max: int = 100_000) -> None:
-        self._fails, self._is_early = fails, is_early
+    def __init__(
+        self,
+        fails: Fails,
+        *,
+        is_early: bool = True,
+        replays_max: int = 100_000,
+        scenario: Scenario = SCENARIO,
+    ) -> None:
+        self._fails, self._is_early, self._scenario = fails, is_early, scenario
         self.budget = SearchBudget(replays_max, 60.0, lambda: 0.0, called="replays")
-        self.asked: dict[bytes, bool] = {msgspec.json.encode(SCENARIO): True}
-        self.happened = self._happened(SCENARIO)
+        self.asked: dict[bytes, bool] = {msgspec.json.encode(scenario): True}
+        self.happened = self._happened(scenario)
 
     def fails(self, candidate: Scenario, _step: str) -> bool:
         """Each is asked about once; it performs what it keeps."""
@@ -82,7 +89,7 @@ class Exact:
 
     def shrunk(self, other_seeds: int = 0) -> Smallest:
         """Return the rest of the plan."""
-        return shrink(SCENARIO, self, self.budget, other_seeds)
+        return shrink(self._scenario, self, self.budget, other_seeds)
 
 
 def shrunk(fails: Fails, other_seeds: int = 0, *, is_early: bool = True) -> Smallest:
@@ -167,6 +174,21 @@ def test_clients_without_operations_go_and_the_timetable_of_the_others_stays() -
     load = done.plan.load
     assert (load.clients, load.kept) == (1, ((0, 12),))
     assert load.rate / load.clients == SCENARIO.load.rate / SCENARIO.load.clients
+
+
+def test_clients_that_only_read_stay_the_last_and_only_read() -> None:
+    """Slots 3 and 4 only read; it takes operation 12 of one of them, and of another slot."""
+    load = msgspec.structs.replace(SCENARIO.load, readers=2, readers_timeout_us=7_000)
+    scenario = msgspec.structs.replace(SCENARIO, load=load)
+
+    def fails(candidate: Scenario) -> bool:
+        first_reader = candidate.load.clients - candidate.load.readers
+        found = {(slot >= first_reader, n) for slot, n in kept(candidate)}
+        return {(False, 12), (True, 12)} <= found
+
+    smallest = Exact(fails, scenario=scenario).shrunk().plan.load
+    assert (smallest.clients, smallest.readers, smallest.kept) == (2, 1, ((0, 12), (1, 12)))
+    assert smallest.readers_timeout_us is None
 
 
 def test_a_used_up_budget_leaves_the_best_so_far() -> None:

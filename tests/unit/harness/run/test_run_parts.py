@@ -88,6 +88,15 @@ def test_slots_follow_and_are_pinned_in_turn() -> None:
 def test_one_pinned_slot_of_each_node_only_reads_where_others_write_too() -> None:
     assert reader_slots(NODES, 10) == {1, 3, 5}
     assert reader_slots(NODES, 6) == frozenset()
+    # Further slots that only read change nothing about the others.
+    assert reader_slots(NODES, 14, readers=4) == {1, 3, 5, 10, 11, 12, 13}
+    assert reader_slots(NODES, 10, readers=4) == {6, 7, 8, 9}
+    further = routes(NODES, 10, readers=4)
+    assert further[:6] == routes(NODES, 6)
+    assert [(route.kind, route.node) for route in further[6:]] == [
+        *(("pinned", node) for node in NODES),
+        ("pinned", NODES[0]),
+    ]
 
 
 def test_slots_are_pinned_to_nodes_that_do_not_vote_where_there_are_such() -> None:

@@ -10,6 +10,7 @@ import pytest
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.sweep.options import SimOptions
+from splitbrain.harness.campaign.sweep.swarm import draw_scenario
 from splitbrain.harness.campaign.sweep.trial import draw, run
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.nodes.quorum.identifiers import Epoch, Offset
@@ -96,6 +97,12 @@ SNAPSHOTS = ("snapshot_max_new_record_bytes", "fetch_snapshot_max_bytes")
 TRIAL = SimOptions(system="kraft", state_machine="metadata")
 
 
+def undressed(seed: int) -> Scenario:
+    """Return the world of a seed before its state machine adds to it."""
+    system = KraftSimulation()
+    return draw_scenario(seed, system="kraft", happenings=system.happenings, hints=system)
+
+
 def test_the_usual_state_machine_leaves_a_world_as_it_was() -> None:
     for seed in range(20):
         named = draw(seed, SimOptions(system="kraft", state_machine="registers"))
@@ -104,7 +111,7 @@ def test_the_usual_state_machine_leaves_a_world_as_it_was() -> None:
 
 def test_a_world_with_metadata_is_the_same_world_but_for_what_that_needs() -> None:
     for seed in range(20):
-        plain, dressed = draw(seed, SimOptions(system="kraft")), draw(seed, TRIAL)
+        plain, dressed = undressed(seed), draw(seed, TRIAL)
         assert 1 <= dressed.observers <= 3
         assert dressed.load.workload == "topics"
         others = {name: text for name, text in plain.settings.items() if name not in SNAPSHOTS}
@@ -131,7 +138,7 @@ def test_a_session_is_several_heartbeats_long() -> None:
     simulation, stream = KraftSimulation(), random.Random(1)
     brokers: Counter[int] = Counter()
     for seed in range(60):
-        world = simulation.dressed(draw(seed, SimOptions(system="kraft")), "metadata", stream)
+        world = simulation.dressed(undressed(seed), "metadata", stream)
         brokers[world.observers] += 1
         session_ms = int(world.settings["broker_session_timeout_ms"])
         assert session_ms // int(world.settings["heartbeat_interval_ms"]) >= 3
@@ -141,7 +148,7 @@ def test_a_session_is_several_heartbeats_long() -> None:
 def test_brokers_end_in_order_and_crash_besides_what_befalls_any_node() -> None:
     kinds: Counter[str] = Counter()
     for seed in range(40):
-        plain, dressed = draw(seed, SimOptions(system="kraft")), draw(seed, TRIAL)
+        plain, dressed = undressed(seed), draw(seed, TRIAL)
         added = dressed.faults[len(plain.faults) :]
         brokers = {f"n{dressed.nodes + 1 + place}" for place in range(dressed.observers)}
         assert {fault.target for fault in added} <= brokers

@@ -4,9 +4,10 @@ from collections import Counter
 
 import msgspec
 
+from splitbrain.contracts.fault import UNTIL
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.campaign.sweep.swarm import draw_scenario
-from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME, UNTIL
+from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME
 from splitbrain.nemesis.sorts import drawn_kinds
 from splitbrain.nemesis.swarm import SwarmLimits
 from tests.unit.harness.fake_cluster import FakeSystem
