@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import time
+from copy import copy
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -64,9 +65,8 @@ def history(kind: Kind, shape: Shape, count: int, seed: int) -> list[PairedOpera
             place = min(int(random.paretovariate(1.0)) - 1, shape.keys - 1)
             key = keys[place]
             if random.random() < 0.5:
-                value = state.get(key)
                 asked.append(["r", key, None])
-                answered.append(["r", key, list(value) if isinstance(value, list) else value])
+                answered.append(["r", key, copy(state.get(key))])
                 continue
             values += 1
             f = "append" if kind == "list-append" else "w"

@@ -246,7 +246,7 @@ class _Columns:
             )
             after = int(self.after[place])
             if after >= 0:
-                other = table.writes[self.writes[after]]
+                other = table.writes[int(self.writes[after])]
                 anomalies.append(
                     Anomaly(
                         levels.DIRTY_UPDATE,
@@ -303,7 +303,7 @@ class _Columns:
         foreign = self.txn_at(places) != self.read_txns[reads]
         wrong = foreign & ~self._last_of_txn[self.writes[places]]
         for read, place in zip(reads[wrong].tolist(), places[wrong].tolist(), strict=True):
-            write = table.writes[self.writes[place]]
+            write = table.writes[int(self.writes[place])]
             key = table.keys[write.key]
             anomalies.append(
                 Anomaly(

@@ -32,6 +32,10 @@ def hashable(value: Any) -> Hashable:
     return value if type(value) is int or type(value) is str else freeze(value)
 
 
+def _is_list(value: object) -> bool:
+    return type(value) is list
+
+
 class Sense:
     """Finder of operations that make no sense as transactions of one kind.
 
@@ -63,9 +67,7 @@ class Sense:
         return self._repeated(parts, operation.index)
 
     def _problem_of_part(self, part: Any) -> str | None:
-        if type(part) is not list and not is_list_of(part, 3):
-            return f"a micro-operation is [function, key, value], and not {shown(part)}"
-        if len(part) != 3:
+        if not (_is_list(part) and len(part) == 3) and not is_list_of(part, 3):
             return f"a micro-operation is [function, key, value], and not {shown(part)}"
         function = kind_of(part[0])
         if function == "r" or (function == self._write and part[2] is not None):
@@ -82,14 +84,14 @@ class Sense:
             return f"it is asked {len(parts)} micro-operations and answers {shown(answer)}"
         for part, done in zip(parts, cast("Sequence[Any]", answer), strict=True):
             # Nearly always an answer repeats its question.
-            if type(done) is not list or len(done) != 3 or done[0] != part[0]:
+            if not _is_list(done) or len(done) != 3 or done[0] != part[0]:
                 return f"it is asked {shown(part)} and answers {shown(done)}"
             if not _is_repeated(part[1], done[1]):
                 return f"it is asked {shown(part)} and answers {shown(done)}"
             if kind_of(part[0]) != "r":
                 if not _is_repeated(part[2], done[2]):
                     return f"it is asked {shown(part)} and answers {shown(done)}"
-            elif self._lists and type(done[2]) is not list and done[2] is not None:
+            elif self._lists and not _is_list(done[2]) and done[2] is not None:
                 return f"a read of list-append answers a list, and not {shown(done[2])}"
         return None
 
@@ -210,7 +212,7 @@ class _Builder:
                 before.written = True
                 writes.append(Write(txn, place, key, told))
             elif answered:
-                value = [] if told is None and self._is_list else told
+                value: Any = [] if told is None and self._is_list else told
                 external = before is None or not before.written
                 if before is None:
                     before = seen[key] = _Seen()

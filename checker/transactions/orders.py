@@ -31,9 +31,9 @@ def add_orders(table: Table, happened: NDArray[np.bool_], edges: Edges) -> None:
 
 
 def _add_processes(table: Table, places: Nodes, edges: Edges) -> None:
-    operations = table.operations
-    process = np.array([operations[place].process for place in places], dtype=np.int64)
-    index = np.array([operations[place].index for place in places], dtype=np.int64)
+    operations = [table.operations[int(place)] for place in places]
+    process = np.array([operation.process for operation in operations], dtype=np.int64)
+    index = np.array([operation.index for operation in operations], dtype=np.int64)
     order = np.lexsort((index, process))
     in_order, process = places[order], process[order]
     same = process[1:] == process[:-1]
@@ -47,14 +47,15 @@ def _add_processes(table: Table, places: Nodes, edges: Edges) -> None:
 
 
 def _add_real_time(table: Table, places: Nodes, edges: Edges) -> None:
-    operations = table.operations
-    start = np.array([operations[place].start for place in places], dtype=np.int64)
+    operations = [table.operations[int(place)] for place in places]
+    start = np.array([operation.start for operation in operations], dtype=np.int64)
     moments = np.unique(start)
     stations = edges.stations(len(moments))
     edges.add(stations[:-1], stations[1:], PASS)
     edges.add(stations[np.searchsorted(moments, start)], places, PASS)
-    ended = np.array([operations[place].type == _OK for place in places], dtype=bool)
-    end = np.array([operations[place].end or 0 for place in places[ended]], dtype=np.int64)
+    ended = np.array([operation.type == _OK for operation in operations], dtype=bool)
+    ends = [operation.end or 0 for operation in operations if operation.type == _OK]
+    end = np.array(ends, dtype=np.int64)
     after = np.searchsorted(moments, end, side="right")
     is_before = after < len(moments)
     edges.add(places[ended][is_before], stations[after[is_before]], REALTIME)

@@ -76,6 +76,12 @@ def _models(_words: Sequence[str]) -> Iterable[str]:
     return history_models()
 
 
+def _levels(_words: Sequence[str]) -> Iterable[str]:
+    from splitbrain.checker.transactions.levels import LEVELS
+
+    return LEVELS
+
+
 def _formats(_words: Sequence[str]) -> Iterable[str]:
     from splitbrain.history.formats import FORMATS
 
@@ -144,6 +150,7 @@ _OF_OPTIONS: Final[dict[str, Values]] = {
     "--nemesis": _nemeses,
     "--world": _worlds,
     "--model": _models,
+    "--level": _levels,
     "--format": _formats,
     "--like": _runs,
 }

@@ -14,7 +14,6 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, model_named
 from splitbrain.checker.names import linearizability_model, transactions_level
-from splitbrain.checker.transactions.micro_operations import Sense
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.harness.judge.checking import check_all
@@ -123,6 +122,9 @@ def sense_of(checker: str) -> Problem:
         return _as_models(model_named(name))
     transactions = transactions_level(checker)
     if transactions is not None:
+        # Of use to transactions alone, which few files have.
+        from splitbrain.checker.transactions.micro_operations import Sense
+
         return Sense(transactions[0])
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
