@@ -23,7 +23,7 @@ BIN := $(VENV)/bin
 UV := .tools/uv/bin/uv
 PYTEST := $(BIN)/python -m pytest
 # Tests that need no engine, no Java and no browser, and that may share the cores.
-UNIT := not containers and not spark and not browser and not slow
+UNIT := not containers and not spark and not browser and not slow and not nightly
 # What gates a change beyond these; `make nightly` has the rest.
 COSTLY := not ($(UNIT)) and not nightly
 VENDOR := harness/report/vendor
