@@ -196,7 +196,7 @@ def _tests(paths: Sequence[str]) -> str | None:
     code = pytest.main(
         ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no",
          "-o", f"timeout={_TEST_TIMEOUT_S}",
-         "-m", "not slow and not containers and not spark and not browser", *paths],
+         "-m", "not slow and not nightly and not containers and not spark and not browser", *paths],
         plugins=[first],
     )  # fmt: skip
     if code == pytest.ExitCode.OK:

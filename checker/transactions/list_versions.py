@@ -302,7 +302,8 @@ class _Columns:
         reads, places = reads[self.committed[places]], places[self.committed[places]]
         foreign = self.txn_at(places) != self.read_txns[reads]
         wrong = foreign & ~self._last_of_txn[self.writes[places]]
-        for read, place in zip(reads[wrong].tolist(), places[wrong].tolist(), strict=True):
+        for read_place, place in zip(reads[wrong], places[wrong], strict=True):
+            read = int(read_place)
             write = table.writes[int(self.writes[place])]
             key = table.keys[write.key]
             anomalies.append(
