@@ -45,7 +45,11 @@ FOUND_BY: dict[str, tuple[int, tuple[str, ...]]] = {
     "delta-lost-at-snapshot-load": (5, ("INV-17", "INV-18")),
     "vote-forgotten-at-restart": (18, ("INV-04", "INV-05", "INV-15")),
     "diverging-high-watermark-taken": (1, ("INV-11",)),
+    "late-fetch-answer-taken": (4, ("INV-14",)),
+    "late-fetch-answer-out-of-place": (4, ("INV-14",)),
     "read-before-own-commit": (5, ("INV-10",)),
+    "read-confirmed-by-old-fetch": (15, ("INV-10",)),
+    "read-joins-confirmation": (23, ("INV-10",)),
     "resigned-never-stands": (12, ("INV-40",)),
 }
 

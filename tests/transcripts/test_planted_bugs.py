@@ -50,6 +50,12 @@ SCRIPTS: Final = (
         "voted_id=3",
     ),
     Script(
+        "vote-forgotten-at-restart",
+        "voters 3; log 1 1x1; state 1 3 - 2; start 1; "
+        "ask 1 VoteRequest epoch=3 candidate_id=3 last_epoch=1 end_offset=5",
+        "voted_id=3",
+    ),
+    Script(
         "vote-ignores-log",
         "voters 3; log 1 1x3; state 1 1 - -; start 1; ask 1 VoteRequest epoch=2",
         "voted_id=2",
@@ -224,6 +230,10 @@ def test_every_bug_of_the_core_has_a_script_or_a_transcript() -> None:
         "checksum-not-verified",
         "epoch-rot-unnoticed",
         # tests/integration/test_planted_bugs_are_found.py
+        "diverging-high-watermark-taken",
+        "late-fetch-answer-taken",
+        "late-fetch-answer-out-of-place",
+        "read-joins-confirmation",
         "snapshot-id-off-by-one",
         "log-cut-before-snapshot",
         "delta-lost-at-snapshot-load",
