@@ -26,9 +26,12 @@ class Watch:
         return self.now_s
 
 
-def timed(given: SweepOrder, clock: Callable[[], float] | None = None) -> tuple[int, str]:
+def timed(
+    given: SweepOrder, clock: Callable[[], float] | None = None, stop: Stop | None = None
+) -> tuple[int, str]:
     text = StringIO()
-    sweep = Sweep(given, Stop(), open_child=ChildHere, clock=clock or Watch())  # type: ignore[arg-type]
+    stop = stop or Stop()
+    sweep = Sweep(given, stop, open_child=ChildHere, clock=clock or Watch())  # type: ignore[arg-type]
     return run_sweep(sweep, Console(file=text, width=120)), text.getvalue()
 
 
@@ -66,17 +69,19 @@ def test_a_time_limit_that_all_seeds_keep_is_not_told() -> None:
 def test_a_sweep_that_is_interrupted_after_its_time_is_no_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now_s = [0.0]
+    now_s, stop = [0.0], Stop()
 
     def interrupt(display: SweepDisplay, result: SeedResult) -> None:
         if result.seed == 8:
             now_s[0] = 10.0
         if display._tally.is_out_of_time:
             signal.raise_signal(signal.SIGINT)
+            # Another thread hands the signal on, and all seeds may be done before it does.
+            assert stop.wait(60)
 
     monkeypatch.setattr(SweepDisplay, "took", interrupt)
     given = order(30, check_share=1.0, time_limit_s=9.0)
-    code, said = timed(given, lambda: now_s[0])
+    code, said = timed(given, lambda: now_s[0], stop)
     last = said.splitlines()[-1]
     assert code == 2
     assert last.startswith(
