@@ -11,6 +11,8 @@ archive="$1"
 shift
 folder="$(dirname "$0")"
 include="$(cat "$folder/base/packages.txt" "$@" | paste -sd,)"
+# A just-in-time compiler (PostgreSQL does without one), sources of locales, a first cluster.
+left_out="$(paste -sd' ' "$folder/base/left_out.txt")"
 
 if ! command -v mmdebstrap >/dev/null; then
     bash "$folder/system_packages.sh" "make the base image" mmdebstrap debian-archive-keyring
@@ -30,6 +32,7 @@ arguments=(
     # What only an installer needs, and what a container takes from its engine.
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/* "$1"/var/log/* "$1"/boot/*'
     --customize-hook='rm -f "$1"/etc/hostname "$1"/etc/resolv.conf'
+    --customize-hook="chroot \"\$1\" sh -c 'rm -rf $left_out'"
     bookworm
     "$archive"
 )
