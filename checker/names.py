@@ -108,6 +108,12 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+#: Those whose violations no later event mends, so that they may judge the beginning of a history
+#: (of values that are distinct, where that is asked of them); a bank does, where its total is told.
+_FOR_GOOD: Final = (
+    *(_LINEARIZABILITY, "transactions", "counter-bounds", "unique-ids", "sessions", "fencing"),
+)
+
 #: Checkers of installed packages.
 OFFERS: Final = Offers[OwnChecker]("checker", "splitbrain.checkers", OwnChecker, PROMISES)
 
@@ -126,6 +132,11 @@ def evidence_needed(name: str) -> frozenset[str]:
     except UsageError:
         return frozenset()  # whoever is to judge with it says why it cannot
     return frozenset() if offered is None else frozenset(offered.needs)
+
+
+def is_for_good(name: str) -> bool:
+    """Return whether its violations of the beginning of a history are some of the whole."""
+    return name.partition(_SEPARATOR)[0] in _FOR_GOOD or name.startswith(_BANK_TOTAL)
 
 
 def can_judge(name: str, evidence: Collection[str]) -> bool:

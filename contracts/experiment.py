@@ -181,6 +181,14 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             group="System",
         ),
     ] = ()
+    stop_on_violation: Annotated[
+        bool,
+        Option(
+            "Judge the history while it grows; at the first violation freeze the nodes at once, "
+            "and collect their logs and data as they are.",
+            group="Load",
+        ),
+    ] = False
     #: By the system's own names.
     settings: Annotated[
         dict[str, str],

@@ -33,6 +33,7 @@ PhaseName = Literal[
     "collected",
     "torn-down",
     "interrupted",
+    "stopped-at-violation",
     "failed",
     "node-exited",
 ]

@@ -1,7 +1,7 @@
 """Models by name, for the command line and for workloads: ours, packages', those of files.
 
 A package offers a model as an entry point of the group ``splitbrain.models``. Those of files are
-loaded elsewhere (``harness.judge.own_models``), for they are never run unasked.
+loaded elsewhere (``harness.folder.own_models``), for they are never run unasked.
 """
 
 from collections.abc import Set as AbstractSet

@@ -235,7 +235,7 @@ def _with_level(model: str | None, level: str) -> str:
 def _require_model(model: str) -> None:
     """Refuse a model that does not exist, or cannot be loaded, before anything is looked at."""
     from splitbrain.checker.names import history_checker
-    from splitbrain.harness.judge.own_models import make_known
+    from splitbrain.harness.folder.own_models import make_known
 
     make_known(model)
     history_checker(model)

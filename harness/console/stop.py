@@ -1,4 +1,4 @@
-"""The one reason to end a run early: the user, or a failure of the harness.
+"""The one reason to end a run early: the user, a failure of the harness, a violation seen.
 
 Every thread of a run waits on this instead of sleeping, so that a run stops within a fraction of
 a second wherever it is. The first failure is kept, later ones are usually its consequences. Work
@@ -37,15 +37,21 @@ class Stop:
         self.failure: HarnessError | None = None
         #: When it was noticed, by the monotonic clock, ns.
         self.failed_at: int | None = None
-        self._haste: Stop | None = None
+        self._further: dict[str, Stop] = {}
 
     @property
     def haste(self) -> "Stop":
         """Set when the user asks a second time, and does not want to wait for the end in order."""
+        return self._besides("haste")
+
+    @property
+    def frozen(self) -> "Stop":
+        """Set when the nodes are frozen as they are, so that nothing is healed any more."""
+        return self._besides("frozen")
+
+    def _besides(self, name: str) -> "Stop":
         with self._lock:
-            if self._haste is None:
-                self._haste = Stop()
-            return self._haste
+            return self._further.setdefault(name, Stop())
 
     def hurry(self) -> None:
         """Note that the user wants to stop and not to wait."""
@@ -55,6 +61,11 @@ class Stop:
     def interrupt(self) -> None:
         """Note that the user wants to stop."""
         self.interrupted = True
+        self._set()
+
+    def freeze(self) -> None:
+        """Note that the nodes are frozen, or about to be."""
+        self.frozen.interrupt()
         self._set()
 
     def fail(self, error: HarnessError) -> None:

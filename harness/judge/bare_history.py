@@ -5,6 +5,7 @@ from pathlib import Path
 
 from splitbrain.checker.names import history_checker
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.folder.own_models import make_known
 from splitbrain.harness.folder.results import (
     RECORD_CHECKER,
     RESULTS_SCHEMA,
@@ -20,7 +21,6 @@ from splitbrain.harness.judge.bare_judging import (
     judge_as_operations,
     sense_of,
 )
-from splitbrain.harness.judge.own_models import make_known
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.warm_workers import WarmWorkers
 from splitbrain.history import importers

@@ -25,7 +25,7 @@ from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.system import AllowedAnomaly
-from splitbrain.harness.judge.own_models import make_known
+from splitbrain.harness.folder.own_models import make_known
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits, with_cost

@@ -33,8 +33,8 @@ from splitbrain.checker.linearizability.part.parts import (
 from splitbrain.checker.models.registry import model_named
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
+from splitbrain.harness.folder.own_models import make_known
 from splitbrain.harness.judge.checking import PART_FUNCTION, Packed
-from splitbrain.harness.judge.own_models import make_known
 from splitbrain.harness.pool import workers
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits, with_cost

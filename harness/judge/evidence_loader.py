@@ -84,7 +84,9 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     @property
     def ended_at_violation(self) -> bool:
-        """Return whether its world ended at a violated invariant, before anything could heal."""
+        """Return whether it ended at a violation, before anything could heal."""
+        if self.reached("stopped-at-violation"):
+            return True
         return self.simulation is not None and self.simulation.violation is not None
 
     @property

@@ -369,6 +369,11 @@ def _problems(
         others.append(disagreement)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))
+    others += [
+        f"The nodes were frozen at a violation, before the time limit: {phase.detail}"
+        for phase in record.phases
+        if phase.phase == "stopped-at-violation"
+    ]
     if record.reached("interrupted"):
         others.append("The run was interrupted before its time limit.")
     if record.phases and not in_order and not record.living:

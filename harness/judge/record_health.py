@@ -112,7 +112,7 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
             yield f"There are no state events of {', '.join(silent)}."
     without_logs = {MEMBER_DIGESTS, *([STATE_EVENTS] if plan.declares_state_events else [])}
     needs_logs = any(not can_judge(name, without_logs) for name in plan.checkers)
-    # A world that ended at a violation was never healed, and could leave no logs.
+    # A run that ended at a violation was never healed, and could leave no logs.
     if needs_logs and not record.living and not record.ended_at_violation:
         missing = [node for node in record.node_names if node not in record.committed_logs]
         if missing:

@@ -137,7 +137,8 @@ class NemesisDriver:
                 for _, before in under_way:
                     before.result()
         finally:
-            self.heal_everything()
+            if not self._stop.frozen.is_set():
+                self.heal_everything()
 
     def strike(self, fault: Fault, order: Order) -> None:
         """Carry out one fault from now on, healed once ``order`` says so.
@@ -188,6 +189,9 @@ class NemesisDriver:
         answer: object = None
         try:
             while (effect := self._step(machine, carried, answer)) is not None:
+                if self._stop.frozen.is_set():
+                    # The next step would heal, and so change what is to be looked at.
+                    break
                 answer = self._answer(carried, effect)
         except Exception as error:
             self._stop.fail(failure(error))
@@ -245,7 +249,7 @@ class NemesisDriver:
             look.expectations,
             since,
             patience_s,
-            self._stop if look.may_be_cut_short else Stop(),
+            self._stop if look.may_be_cut_short else self._stop.frozen,
             baseline=carried.baseline,
             records=carried.records,
         )

@@ -31,6 +31,7 @@ from splitbrain.harness.run.plan_choice import (
     plan_faults,
     plan_file_of,
 )
+from splitbrain.harness.run.violation_watch import refuse_unwatchable
 from splitbrain.history.options import check_numbers
 from splitbrain.history.plan import Noticing, sub_seeds, voters
 from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
@@ -198,21 +199,32 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     system.check_options(experiment)
     allowed_anomalies(system)
     observers = tuple(system.observers(experiment))
+    made = _workload(experiment, nodes, observers, seeds["workload"])
+    refuse_unwatchable(experiment, made.checkers)
     return PlannedTest(
         options=msgspec.structs.replace(options, experiment=experiment, plan_file=plan_file),
         system=system,
-        workload=workload(
-            experiment.workload or "",
-            seed=seeds["workload"],
-            slots=experiment.concurrency,
-            readers=reader_slots(nodes, experiment.concurrency, observers),
-            options={name: str(value) for name, value in experiment.workload_options.items()},
-        ),
+        workload=made,
         nodes=nodes,
         observers=observers,
         sub_seeds=seeds,
         schedule=faults,
         noticing=noticing_of(system, faults, experiment.time_limit_s, draw),
+    )
+
+
+def _workload(
+    experiment: Experiment,
+    nodes: Sequence[NodeName],
+    observers: Sequence[NodeName],
+    seed: int,
+) -> Workload:
+    return workload(
+        experiment.workload or "",
+        seed=seed,
+        slots=experiment.concurrency,
+        readers=reader_slots(nodes, experiment.concurrency, observers),
+        options={name: str(value) for name, value in experiment.workload_options.items()},
     )
 
 

@@ -33,6 +33,7 @@ _STEPS: dict[PhaseName, tuple[str, str | None]] = {
     "collected": ("logs collected", "removing the nodes"),
     "torn-down": ("nodes removed", "done"),
     "interrupted": ("interrupted: the run ends here", None),
+    "stopped-at-violation": ("nodes frozen at a violation", None),
     "failed": ("failed", None),
     "node-exited": ("a node exited by itself", None),
 }
@@ -90,7 +91,7 @@ class Progress:
             self._phases.append(line)
         except HarnessError as error:
             self._failed(error)
-        if phase not in ("node-exited", "interrupted", "failed"):
+        if phase not in ("node-exited", "interrupted", "stopped-at-violation", "failed"):
             self.phase = phase
         self.activity = _STEPS[phase][1] or self.activity
         if phase == "node-exited" and node is not None:

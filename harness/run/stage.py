@@ -39,6 +39,7 @@ from splitbrain.harness.run.run_clock import RunClock
 from splitbrain.harness.run.state_tailer import StateEventTailer
 from splitbrain.harness.run.state_watch import StateWatch
 from splitbrain.harness.run.traffic import Traffic
+from splitbrain.harness.run.violation_watch import ViolationWatch, freeze_nodes
 from splitbrain.history.plan import Plan, changed_words, decode_plan
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
@@ -191,6 +192,10 @@ class Stage:
             self._digests = DigestWatch(system, runtime, clock, lines, stop)
             self._digests.start()
             self._onlookers.append(self._digests.finish)
+        if self._plan.experiment.stop_on_violation:
+            watch = ViolationWatch(self.folder.history, self._plan, runtime, self.progress, stop)
+            watch.start()
+            self._onlookers.append(watch.finish)
 
     def nemesis(self) -> NemesisDriver:
         """Return what carries out faults on this cluster."""
@@ -224,8 +229,12 @@ class Stage:
     def settle(self, read_finally: Callable[[], int]) -> None:
         """Wait until the nodes agree once all is healed, and take the final reads.
 
-        ``read_finally`` returns how many of them could not be settled.
+        ``read_finally`` returns how many of them could not be settled. Nodes that are frozen stay
+        so, with those that an act of the nemesis brought back meanwhile.
         """
+        if self.stop.frozen.is_set():
+            freeze_nodes(self._runtime)
+            return
         if self.stop.failure is None:
             self.progress.reached("healed")
         in_order = not self.stop.is_set()

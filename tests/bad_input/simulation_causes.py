@@ -150,6 +150,14 @@ simulated-other-system | a simulated test of a system that only runs in containe
   $ test --runtime simulated --system redis --nemesis none
   the system 'redis' has no simulated nodes. Run it in containers: `splitbrain test --system redis
   --runtime docker`
+simulated-stop | an end at the first violation of a simulated run's history
+  $ test --runtime simulated --stop-on-violation
+  --stop-on-violation does not fit --runtime simulated. Leave it out: a simulated world ends at the
+  first invariant that is violated
+stop-on-whole-history | an end at the first violation that only a whole history can have
+  $ test --runtime local --workload set --stop-on-violation
+  --stop-on-violation does not fit the workload 'set': set-full and split-brain and lost-commits can
+  judge a whole history only. Leave it out, or choose a workload such as register or list-append
 simulated-many-clients | more clients than one thread serves
   $ test --runtime simulated --concurrency 5000 | 3
   could not simulate the clients (--concurrency 5000): one thread does the work of at most 1,000 of

@@ -32,6 +32,7 @@ OTHERS: dict[str, Any] = {
     "concurrency": 3,
     "rate": 2.25,
     "operation_timeout_s": 0.5,
+    "stop_on_violation": True,
     "bugs": ("one", "two"),
     "settings": {"a": "1"},
     "workload_options": {"b": "2"},

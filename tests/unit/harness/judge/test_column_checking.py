@@ -15,11 +15,11 @@ from splitbrain.checker.models.model import KeyedModel
 from splitbrain.checker.models.registry import MODELS, model_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.folder.own_models import make_known
 from splitbrain.harness.folder.results import Results
 from splitbrain.harness.judge import bare_judging, column_checking
 from splitbrain.harness.judge.bare_history import judge_history
 from splitbrain.harness.judge.column_checking import ColumnCheck
-from splitbrain.harness.judge.own_models import make_known
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.history.columns import columns_of
 from splitbrain.history.pairing import events_of
