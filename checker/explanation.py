@@ -11,6 +11,9 @@ Nodes are the few operations that contradict each other. Edges are constraints o
 
 A cycle of the first, second and fourth kind is the contradiction itself and is marked so; where
 there is none, the ``spoils`` edges are marked. Must never grow with the history: ``NODES_MAX``.
+
+Between transactions edges are dependencies: ``ww``, ``wr`` and ``rw`` by what they did to one key,
+``process`` and ``real-time`` by when they did it; a graph of them is a cycle, all of it marked.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +28,17 @@ from splitbrain.history.records import PairedOperation
 #: Operations shown at most.
 NODES_MAX = 40
 
-RelationKind = Literal["real-time", "reads-from", "may-read-from", "must-precede", "spoils"]
+RelationKind = Literal[
+    "real-time",
+    "reads-from",
+    "may-read-from",
+    "must-precede",
+    "spoils",
+    "ww",
+    "wr",
+    "rw",
+    "process",
+]
 
 #: Kinds of edges that every order must obey; a cycle of them is a contradiction.
 BINDING: frozenset[str] = frozenset({"real-time", "reads-from", "must-precede"})
@@ -53,8 +66,34 @@ def build_graph(
     culprit is the index of the operation that could not be placed.
     """
     shown = sorted(operations[:NODES_MAX], key=lambda o: (o.start, o.index))
+    graph = _graph_of(shown, (*real_time_relations(shown), *relations), culprit, describe)
+    _mark_contradiction(graph)
+    return graph
+
+
+def build_cycle(
+    operations: Sequence[PairedOperation],
+    relations: Iterable[Relation],
+    describe: Callable[[PairedOperation], str],
+) -> "nx.MultiDiGraph[int]":
+    """Return the graph of transactions each of which must come before the next one.
+
+    The first ones are shown, as in ``build_graph``; the first of all is the one pointed at.
+    """
+    graph = _graph_of(operations[:NODES_MAX], relations, operations[0].index, describe)
+    for _, _, edge in graph.edges(data=True):
+        edge["contradiction"] = True
+    return graph
+
+
+def _graph_of(
+    operations: Iterable[PairedOperation],
+    relations: Iterable[Relation],
+    culprit: int,
+    describe: Callable[[PairedOperation], str],
+) -> "nx.MultiDiGraph[int]":
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()
-    for operation in shown:
+    for operation in operations:
         graph.add_node(
             operation.index,
             text=describe(operation),
@@ -64,7 +103,7 @@ def build_graph(
             end=operation.end,
             culprit=operation.index == culprit,
         )
-    for relation in (*real_time_relations(shown), *relations):
+    for relation in relations:
         if relation.source in graph and relation.target in graph:
             graph.add_edge(
                 relation.source,
@@ -73,7 +112,6 @@ def build_graph(
                 label=relation.label,
                 contradiction=False,
             )
-    _mark_contradiction(graph)
     return graph
 
 

@@ -35,6 +35,10 @@ _WORDS = {
     "may-read-from": "may explain",
     "must-precede": "must precede",
     "spoils": "leaves no place for",
+    "ww": "was overwritten by",
+    "wr": "was read by",
+    "rw": "did not see",
+    "process": "in one process before",
 }
 #: Implied by every other relation, so left out beside one.
 _IMPLIED = _WORDS["must-precede"]

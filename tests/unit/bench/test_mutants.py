@@ -258,6 +258,8 @@ def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
         options_of(arguments)
 
 
+# Two runs of the tests that judge; what comes between is tested above.
+@pytest.mark.nightly
 def test_a_real_process_passes_the_code_as_it_is_and_kills_a_mutant() -> None:
     role = "nodes/quorum/role.py"
     control = StageOrder(mutant=None, files=(role,), tests=ONE_TEST, cpu_s_max=100)
