@@ -33,7 +33,15 @@ VERSION_OF_NAMES = 2
 CIRCLE_MAX = 6
 _DIGEST_DIGITS = 12
 #: Binding edges of an explanation's graph, and their signs in a shape.
-_SIGNS = {"real-time": "<", "must-precede": "^", "reads-from": "~"}
+_SIGNS = {
+    "real-time": "<",
+    "must-precede": "^",
+    "reads-from": "~",
+    "ww": "»",
+    "wr": "→",
+    "rw": "⇥",
+    "process": "-",
+}
 #: ``ValueError: what``, ``nodes.storage.errors.Torn``.
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?::|$)")
 _FRAME = re.compile(r"\bin ([A-Za-z_<][\w.<>]*)\s*$", re.MULTILINE)
@@ -216,7 +224,10 @@ def _orders(labels: Sequence[str]) -> Iterator[tuple[int, ...]]:
 
 
 def _drawn(labels: Sequence[str], edges: set[tuple[int, int, str]], order: Sequence[int]) -> str:
-    """Return ``read:ok, write:ok; a^b b<a``: ``<`` was over before, ``^`` must come before."""
+    """Return ``read:ok, write:ok; a^b b<a``: ``<`` was over before, ``^`` must come before.
+
+    Of transactions ``»`` was overwritten by, ``→`` was read by, ``⇥`` did not see the other.
+    """
     letters = {place: chr(ord("a") + number) for number, place in enumerate(order)}
     nodes = ", ".join(labels[place] for place in order)
     drawn = sorted(f"{letters[first]}{kind}{letters[second]}" for first, second, kind in edges)

@@ -18,6 +18,7 @@ import numpy as np
 
 from splitbrain.checker.findings import Findings, Undecided, counted
 from splitbrain.checker.transactions import levels
+from splitbrain.checker.transactions.cycle_graph import drawn
 from splitbrain.checker.transactions.cycles import Cycle, cycles_in
 from splitbrain.checker.transactions.dependencies import RW, WR, Anomaly, Dependencies
 from splitbrain.checker.transactions.durability import lost_writes
@@ -128,7 +129,11 @@ class _Judgement:
                 names.insert(0, levels.LONG_FORK)
             keys = [found.table.keys[key] for key in teller.keys_of(cycle)]
             operations = [teller.shown(edge.source, keys) for edge in cycle.edges]
-            details = {"key": key_text(keys[0]), "edges": teller.edges(cycle)}
+            details = {
+                "key": key_text(keys[0]),
+                "edges": teller.edges(cycle),
+                **drawn(cycle, self._operations, operations),
+            }
             for name in names:
                 self.findings.note(
                     name, operations, lambda told=cycle: teller.cycle(told), details=details

@@ -73,6 +73,9 @@ def label_of(operation: PairedOperation) -> str:
         text = f"cas {'→'.join(_short(value) for value in argument[:2])}"
         refused = operation.type == "ok" and result and result[-1] is not True
         text += " refused" if refused else ""
+    elif operation.f == "txn" and isinstance(operation.argument, str):
+        # A transaction of a cycle, without the parts that do not matter.
+        text = operation.argument
     elif operation.argument is None:
         text = operation.f + (f" → {_short(operation.result)}" if operation.type == "ok" else "")
     else:

@@ -122,7 +122,8 @@ def _show(
     moment = moment_of(violation)
     last = place == min(len(result.violations), EXPLAINED_MAX) - 1
     key = core[0].key if core else None
-    drawn = choose(operations, core, key)
+    # Of a cycle of transactions the others around it say nothing.
+    drawn = choose(() if "edges" in violation else operations, core, key)
     culprit = core[0].index if core else None
     graph = _mapping(violation.get("graph"))
     return ShownViolation(
@@ -226,7 +227,7 @@ def _lines(text: object) -> list[str]:
 
 def _details(violation: Mapping[str, Any]) -> str:
     """Return the data as indented JSON, without the parts that are shown already."""
-    shown = ("graph", "text", "account")
+    shown = ("graph", "core", "text", "account")
     rest = {name: value for name, value in violation.items() if name not in shown}
     text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)
     text = "\n".join(printable(line) for line in text.split("\n"))
