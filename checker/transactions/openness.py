@@ -19,6 +19,8 @@ from splitbrain.checker.transactions.graph import Edge, components, successors_o
 from splitbrain.checker.transactions.levels import Kind, Level
 from splitbrain.checker.transactions.serial_order import has_serial_order
 
+#: Bases that are decided whatever the order of writes that nobody saw.
+_DECIDED = ("read-uncommitted", "read-committed", *levels.COMMIT_ORDERS)
 _EVERY_CYCLE = ("repeatable-read", "serializable")
 
 
@@ -35,7 +37,7 @@ def why_open(
         return None
     if level.base == "read-uncommitted" and levels.INCOMPATIBLE_ORDER in anomalies:
         return "Reads contradict each other, so nothing is known of the order of those versions."
-    if not found.unordered or level.base in ("read-uncommitted", "read-committed"):
+    if not found.unordered or level.base in _DECIDED:
         return None
     key = text_of(found.unordered[0][0])
     open_sentence = (

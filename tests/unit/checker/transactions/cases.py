@@ -164,6 +164,26 @@ CASES: dict[str, Case] = {
         (t("append x 1, r x []"),),
         (t("append x 1, r x [1]"),),
     ),
+    "own-write-missed": Case(
+        LISTS,
+        (t("append x 1, r x []"),),
+        (t("append x 1, r x [1]"),),
+    ),
+    "observed-transaction-vanishes": Case(
+        LISTS,
+        (t("append x 1, append y 1"), t("r x [1], r y []")),
+        (t("append x 1, append y 1"), t("r y [], r x [1]")),
+    ),
+    "fractured-read": Case(
+        LISTS,
+        (t("append x 1, append y 1"), t("r y [], r x [1]")),
+        (t("append x 1"), t("append y 1, r x [1]"), t("r x [], r y [1]")),
+    ),
+    "causality-violation": Case(
+        LISTS,
+        (t("append x 1"), t("r x [1], append y 1"), t("r x [], r y [1]")),
+        (t("append x 1"), t("r x [1], append y 1"), t("r x [1], r y [1]")),
+    ),
     "dirty-update": Case(
         LISTS,
         (t("append x 1", outcome="fail"), t("append x 2"), t("r x [1,2]")),
@@ -240,6 +260,26 @@ REGISTER_CASES: dict[str, Case] = {
         REGISTERS,
         (t("w x 1", outcome="fail"), t("r x 1, w x 2")),
         (t("w x 1", outcome="info"), t("r x 1, w x 2")),
+    ),
+    "own-write-missed": Case(
+        REGISTERS,
+        (t("w x 1, w x 2, r x 1"),),
+        (t("w x 2"), t("r x 2, r x null")),
+    ),
+    "observed-transaction-vanishes": Case(
+        REGISTERS,
+        (t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2"), t("r x 2, r y 1")),
+        (t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2"), t("r x 1, r y 2")),
+    ),
+    "fractured-read": Case(
+        REGISTERS,
+        (t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2")),
+        (t("w x 1, w y 1"), t("w y 2"), t("r x 1, r y 2")),
+    ),
+    "causality-violation": Case(
+        REGISTERS,
+        (t("w x 1"), t("r x 1, w x 2"), t("r x 2, w y 1"), t("r y 1, r x 1")),
+        (t("w x 1"), t("r x 1, w x 2"), t("r x 2, w y 1"), t("r y 1, r x 2")),
     ),
     "internal": Case(REGISTERS, (t("w x 1, r x null"),), (t("w x 1, r x 1"),)),
     "future-read": Case(REGISTERS, (t("r x 1, w x 1"),), (t("r x null, w x 1"),)),

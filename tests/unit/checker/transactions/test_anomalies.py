@@ -1,5 +1,6 @@
 """Each anomaly in its smallest history, and none of that name in one that nearly shows it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,7 +71,8 @@ def test_a_stale_read_is_legal_under_plain_snapshot_isolation() -> None:
 
 def test_a_cycle_is_told_with_a_sentence_for_each_edge_and_what_proves_it() -> None:
     history = [t("append z 5, append x 1, append y 2"), t("r x [1], r z [5], r y []")]
-    (violation,) = judged(history, "list-append").violations
+    violation, vanished = judged(history, "list-append").violations
+    assert vanished["kind"] == "observed-transaction-vanishes"
     assert violation["sentence"] == (
         "Transaction 1 (process 101) read [] of key y, without 2, which transaction 0 (process "
         "100) appended; and transaction 1 (process 101) read [5] of key z, which shows 5 by "
@@ -137,6 +139,68 @@ def test_an_append_that_another_final_read_shows_is_not_lost() -> None:
         t("r x [1]", 4, 5, final=True),
     ]
     assert "lost" not in found(judged(history, "list-append"))
+
+
+#: Sentence of the last violation that a level of commit orders finds; T0 stands for transaction 0.
+SENTENCES = {
+    "observed-transaction-vanishes": (
+        "monotonic-atomic-view",
+        [t("w x 1, w y 1"), t("r x 1, r y null")],
+        (
+            "T1 read nothing of key y, with T0 in sight, which wrote 1 to it "
+            "(T1 read 1 of key x by T0)."
+        ),
+    ),
+    "fractured-read": (
+        "read-atomic",
+        [t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2")],
+        (
+            "T1 came before T0, for T2 read 1 of key x by T0, with T1 in sight, which wrote 2 to "
+            "it (T2 read 2 of key y by T1); and T0 came before T1, for T2 read 2 of key y by T1, "
+            "with T0 in sight, which wrote 1 to it (T2 read 1 of key x by T0): none of them can "
+            "be first."
+        ),
+    ),
+    "causality-violation": (
+        "causal",
+        [
+            t("w x 1", 0, 1, process=7),
+            t("w y 1", 2, 3, process=7),
+            t("r y 1, w z 1"),
+            t("r z 1, r x null"),
+        ],
+        (
+            "T3 read nothing of key x, with T0 in sight, which wrote 1 to it (T1 came after T0 in "
+            "the same process; T2 read 1 of key y by T1; T3 read 1 of key z by T2)."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_missing_commit_order_is_told_with_whom_was_in_sight_and_how(name: str) -> None:
+    level, history, sentence = SENTENCES[name]
+    violation = judged(history, "rw-register", level).violations[-1]
+    told = re.sub(r"[Tt]ransaction (\d+) \(process \d+\)", r"T\1", violation["sentence"])
+    assert (violation["kind"], told) == (name, sentence)
+    shown = " ".join(operation["text"] for operation in violation["operations"])
+    assert all(f"index {index}" in shown for index in range(len(history)))
+
+
+def test_a_stronger_level_forbids_what_a_weaker_one_does() -> None:
+    for level in LEVELS.values():
+        for weaker in filter(level.implies, LEVELS.values()):
+            assert all(level.forbids(name) for name in ANOMALIES if weaker.forbids(name))
+
+
+def test_levels_of_commit_orders_stand_below_those_that_promise_the_order_of_processes() -> None:
+    causal = LEVELS["causal"]
+    assert causal.implies(LEVELS["read-atomic"])
+    assert LEVELS["read-atomic"].implies(LEVELS["monotonic-atomic-view"])
+    assert LEVELS["monotonic-atomic-view"].implies(LEVELS["strong-session-read-committed"])
+    assert LEVELS["strong-session-parallel-snapshot-isolation"].implies(causal)
+    assert not LEVELS["serializable"].implies(LEVELS["monotonic-atomic-view"])
+    assert not causal.implies(LEVELS["parallel-snapshot-isolation"])
 
 
 def test_where_nothing_was_read_nothing_is_proven() -> None:
