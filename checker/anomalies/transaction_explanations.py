@@ -15,6 +15,7 @@ _NEXT_STEP: Final = (
     "The sentences beside the verdict name the transactions and the value that proves each step. "
     "`splitbrain check FILE --model list-append --level snapshot-isolation` asks about one level."
 )
+_ORDERS_FOUND: Final = "Huang and others 2023 (PolySI); Zhang and others 2023 (Viper)"
 _SKEW: Final = (
     "T1   r x [], append y 1\nT2   r y [], append x 1     each read what the other one replaced"
 )
@@ -140,6 +141,27 @@ _TEXTS: Final = (
         "T1   w x 1\nT2   r x 1, w y 1\nT3   r y 1, r x null     it saw T2, not what T2 saw",
         "Biswas and Enea 2019",
     ),
+    (
+        levels.NO_PARALLEL_ORDER,
+        "each order of the writes that no read shows has a cycle with one anti-dependency at most",
+        "No single cycle is certain, and yet parallel snapshots cannot explain what was read.",
+        f"{_SKEW}\n     and both append to z, which nobody reads",
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_SNAPSHOT_ORDER,
+        "each order of the writes that no read shows has a cycle that snapshots forbid",
+        "No single cycle is certain, and yet snapshots cannot explain what was read.",
+        f"{_SKEW}\n     and both append to z, which nobody reads",
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_SERIAL_ORDER,
+        "each order of the writes that no read shows has a cycle",
+        "No single cycle is certain, and yet no serial order explains what was read.",
+        "T1   w x 1, w y 2\nT2   r x null, w x 3\nT3   r y 2, r x 3",
+        _ORDERS_FOUND,
+    ),
 )
 _ORDERS: Final = {
     "process": (
@@ -183,5 +205,5 @@ def _in_orders() -> list[Explanation]:
             source=meanings[cycle][1],
         )
         for order, (when, why) in _ORDERS.items()
-        for cycle in levels.CYCLES
+        for cycle in (*levels.CYCLES, *levels.NO_ORDERS)
     ]

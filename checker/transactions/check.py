@@ -3,6 +3,8 @@
 - `versions` are inferred from what was read (``list_versions``, ``register_versions``), edges
   between transactions from them, and the orders of processes and of real time added (``orders``);
 - what cycles can lie in is looked through for a shortest one of each kind (``cycles``);
+- what no commit order allows is looked for (``commit_orders``), and where an order of writes stays
+  open, that order (``openness``);
 - a verdict is about one level (``levels``): anomalies that it does not rule out are observations.
 
 An ``info`` transaction counts once something that it wrote was read; until then it may not have
@@ -38,7 +40,7 @@ from splitbrain.checker.transactions.levels import (
 )
 from splitbrain.checker.transactions.list_versions import list_dependencies
 from splitbrain.checker.transactions.micro_operations import Sense, table_of
-from splitbrain.checker.transactions.openness import why_open
+from splitbrain.checker.transactions.openness import decide_open, is_open
 from splitbrain.checker.transactions.orders import add_orders
 from splitbrain.checker.transactions.register_versions import register_dependencies
 from splitbrain.checker.transactions.sight_telling import SightTeller
@@ -97,12 +99,8 @@ class _Judgement:
         add_orders(table, found.happened, found.edges)
         edges = self._core(found)
         self._note_cycles(found, edges)
-        undecided = why_open(found, self._kind, self._level, self._anomalies(), edges, poll)
-        if self._level.base in COMMIT_ORDERS or self._anomalies() or undecided:
-            self._note_commit_orders(found)
+        undecided = self._decide(found, edges)
         anomalies = self._anomalies()
-        if any(map(self._level.forbids, anomalies)):
-            undecided = None
         self.lattice = lattice_sentence(anomalies)
         reads = len(table.reads)
         figures = {
@@ -117,6 +115,28 @@ class _Judgement:
         what = counted(len(self._operations), "transaction")
         valid = f"{what}: no anomaly that {in_words(self._level.name)} rules out."
         return figures, valid, undecided
+
+    def _decide(self, found: Dependencies, edges: Sequence[Edge]) -> str | None:
+        """Look at what single cycles do not show; return why the level stays open, if it does."""
+        level, poll = self._level, self.findings.poll
+        if level.base == "read-uncommitted" and levels.INCOMPATIBLE_ORDER in self._anomalies():
+            return (
+                "Reads contradict each other, so nothing is known of the order of those versions."
+            )
+        # Whoever is looked for, an anomaly of another level may be one of these, too.
+        may_be_open = not self._is_wrong() and is_open(found, self._kind, level, edges, poll)
+        if level.base in COMMIT_ORDERS or self._anomalies() or may_be_open:
+            self._note_commit_orders(found)
+        if not may_be_open or self._is_wrong():
+            return None
+        answer = decide_open(found, self._kind, level, poll)
+        if isinstance(answer, Anomaly):
+            self._note(answer)
+            return None
+        return answer
+
+    def _is_wrong(self) -> bool:
+        return any(map(self._level.forbids, self._anomalies()))
 
     def _anomalies(self) -> list[str]:
         return [name for name, count in self.findings.counts.items() if count]

@@ -46,6 +46,11 @@ G_SINGLE: Final = "G-single"
 G_NONADJACENT: Final = "G-nonadjacent"
 G2_ITEM: Final = "G2-item"
 CYCLES: Final = (G0, G1C, G_SINGLE, G_NONADJACENT, G2_ITEM)
+#: No order of the writes that no read shows is without such a cycle.
+NO_PARALLEL_ORDER: Final = "no-parallel-snapshot-order"
+NO_SNAPSHOT_ORDER: Final = "no-snapshot-order"
+NO_SERIAL_ORDER: Final = "no-serial-order"
+NO_ORDERS: Final = (NO_PARALLEL_ORDER, NO_SNAPSHOT_ORDER, NO_SERIAL_ORDER)
 ORDERS: Final[tuple[Order, ...]] = ("", "process", "realtime")
 
 ABORTED_READ: Final = "G1a"
@@ -86,8 +91,9 @@ _RC: Final = _RU | {
 _MAV: Final = _RC | {OWN_WRITE_MISSED, VANISHED}
 _RA: Final = _MAV | {INTERNAL, FRACTURED}
 _CAUSAL: Final = _RA | {CAUSALITY}
-_PSI: Final = _CAUSAL | {G_SINGLE, LOST_UPDATE}
-_SI: Final = _PSI | {G_NONADJACENT, LONG_FORK}
+_PSI: Final = _CAUSAL | {G_SINGLE, LOST_UPDATE, NO_PARALLEL_ORDER}
+_SI: Final = _PSI | {G_NONADJACENT, LONG_FORK, NO_SNAPSHOT_ORDER}
+_EVERY: Final = _SI | {G2_ITEM, NO_SERIAL_ORDER}
 _RULED_OUT: Final = {
     "read-uncommitted": _RU,
     "read-committed": _RC,
@@ -96,8 +102,8 @@ _RULED_OUT: Final = {
     "causal": _CAUSAL,
     "parallel-snapshot-isolation": _PSI,
     "snapshot-isolation": _SI,
-    "repeatable-read": _SI | {G2_ITEM},
-    "serializable": _SI | {G2_ITEM},
+    "repeatable-read": _EVERY,
+    "serializable": _EVERY,
 }
 #: Weaker bases that each implies at once.
 _WEAKER: Final = {
@@ -199,6 +205,7 @@ ANOMALIES: Final = (
     VANISHED,
     FRACTURED,
     CAUSALITY,
+    *(with_order(name, order) for order in ORDERS for name in NO_ORDERS),
 )
 
 

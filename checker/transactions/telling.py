@@ -9,6 +9,7 @@ from splitbrain.checker.models.model import text_of
 from splitbrain.checker.transactions.cycles import Cycle
 from splitbrain.checker.transactions.dependencies import (
     KIND_NAMES,
+    NO_PROOF,
     PASS,
     PROCESS,
     REALTIME,
@@ -49,6 +50,8 @@ class Teller:
             value = self._last_of(edge.source, read.key, read.value)
             shows = f", which shows {value}" if self._are_lists else ", written"
             return f"{second} read {text_of(read.value)} of key {key}{shows} by {first}"
+        if edge.proof == NO_PROOF:
+            return f"{second} came behind {first} by that"
         return self._appended(edge, first, second)
 
     def _replaced(self, edge: Edge, first: str, second: str) -> str:
