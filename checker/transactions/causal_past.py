@@ -36,7 +36,7 @@ class CausalPast:
         of_others = sources >= 0
         before = np.concatenate([order[:-1][same], sources[of_others]])
         after = np.concatenate([order[1:][same], readers[of_others]])
-        edges = np.unique(after * len(operations) + before)
+        edges = np.sort(after * len(operations) + before)
         self._after, self._before = np.divmod(edges, max(len(operations), 1))
         self._begins = np.searchsorted(self._after, np.arange(len(operations) + 1))
 
@@ -86,8 +86,9 @@ class CausalPast:
                     clock[txn] = clock[self._before[begin:end]].max(axis=0)
                 if columns[txn] >= 0:
                     clock[txn, columns[txn]] = counts[txn]
+            by_session = np.ascontiguousarray(clock.T)
             for place, session in enumerate(block.tolist()):
-                yield session, clock[:, place]
+                yield session, by_session[place]
 
     def way(self, first: int, last: int) -> list[int]:
         """Return a shortest chain of transactions from one to another in its past."""

@@ -16,7 +16,7 @@ Sources: Biswas and Enea 2019, "On the complexity of checking transactional cons
 and others 2025, "AWDIT: an optimal weak database isolation tester".
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -97,31 +97,22 @@ class CommitOrders:
         rows = np.array([(w.txn, w.key) for w in table.writes], dtype=np.int64).reshape(-1, 2)
         rows = rows[happened[rows[:, 0]]]
         #: Writers and their keys, both as one number, sorted.
-        self._written = np.unique(rows[:, 0] * self._keys + rows[:, 1])
+        self._written = distinct(rows[:, 0] * self._keys + rows[:, 1])
         self.past = CausalPast(found, self.reads.txn, self.reads.source)
 
-    def sights(self) -> Iterator[tuple[int, Nodes, Nodes]]:
-        """Yield the kind, the writers in sight, and rows of ``reads``, of each stage."""
-        nothing = known = np.zeros(0, dtype=np.int64)
-        for kind in STAGES:
-            if kind == EARLIER_SIGHT:
-                parts = [*self._read_from(is_earlier=True), self._read_again()]
-            elif kind == TXN_SIGHT:
-                parts = [*self._read_from(is_earlier=False), self._of_process()]
-            else:
-                parts = list(self._of_past())
-            parts.append((nothing, nothing))
-            writer = np.concatenate([part[0] for part in parts])
-            row = np.concatenate([part[1] for part in parts])
-            both = np.unique(writer * len(self.reads.txn) + row)
-            both = both[~np.isin(both, known)]
-            known = np.union1d(known, both)
-            if not len(both):
-                yield kind, nothing, nothing
-                continue
-            writer, row = np.divmod(both, len(self.reads.txn))
-            other = writer != self.reads.source[row]
-            yield kind, writer[other], row[other]
+    def _sights(self, kind: int) -> tuple[Nodes, Nodes]:
+        """Return the writers in sight, and rows of ``reads``, that one kind adds; some twice."""
+        if kind == EARLIER_SIGHT:
+            parts = [*self._read_from(is_earlier=True), self._read_again()]
+        elif kind == TXN_SIGHT:
+            parts = [*self._read_from(is_earlier=False), self._of_process()]
+        else:
+            parts = list(self._of_past())
+        nothing = np.zeros(0, dtype=np.int64)
+        writer = np.concatenate([nothing, *(writers for writers, _ in parts)])
+        row = np.concatenate([nothing, *(rows for _, rows in parts)])
+        other = writer != self.reads.source[row]
+        return writer[other], row[other]
 
     def _read_from(self, *, is_earlier: bool) -> Iterator[tuple[Nodes, Nodes]]:
         """Yield writers that were read from, and rows of reads of keys that they wrote.
@@ -139,8 +130,8 @@ class CommitOrders:
         if not is_earlier:
             places = np.full(len(places), -1, dtype=np.int64)
         by_place = (reads.txn * self._keys + reads.key) * self._places + reads.place
-        distinct = np.unique(reads.txn * self._keys + reads.key)
-        for pair, key in self._shared_keys(writers, txns, distinct):
+        read = distinct(reads.txn * self._keys + reads.key)
+        for pair, key in self._shared_keys(writers, txns, read):
             here = txns[pair] * self._keys + key
             row = np.searchsorted(by_place, here * self._places + places[pair], side="right")
             there = row < len(by_place)
@@ -221,7 +212,12 @@ class CommitOrders:
         source, target, kind, proof = self._columns
         certain = np.isin(kind, (WW, WR, PROCESS, PASS))
         columns = [column[certain] for column in (source, target, kind, proof)]
-        for stage, writer, row in self.sights():
+        stages = [(kind, *self._sights(kind)) for kind in STAGES]
+        if not self._is_any(columns, stages):
+            return
+        known = np.zeros(0, dtype=np.int64)
+        for stage, writers, rows in stages:
+            writer, row, known = self._not_known(writers, rows, known)
             behind = self.reads.source[row]
             number = self.reads.number[row]
             # One for each key is enough.
@@ -237,6 +233,29 @@ class CommitOrders:
             edges = [Edge(*each) for each in np.stack(columns, axis=1)[kept].tolist()]
             transactions = len(self._found.happened)
             yield from cycles_through(STAGES[stage], stage, edges, transactions, self._poll)
+
+    def _is_any(self, certain: Sequence[Nodes], stages: Sequence[tuple[int, Nodes, Nodes]]) -> bool:
+        """Return whether there is a violation of any of the levels, or a cycle without sights."""
+        writer = np.concatenate([writers for _, writers, _ in stages])
+        behind = self.reads.source[np.concatenate([rows for _, _, rows in stages])]
+        if bool((behind == BEGINNING).any()):
+            return True
+        source = np.concatenate([certain[0], writer])
+        target = np.concatenate([certain[1], behind])
+        return bool(core_of(self._found.edges.nodes, source, target).any())
+
+    def _not_known(self, writer: Nodes, row: Nodes, known: Nodes) -> tuple[Nodes, Nodes, Nodes]:
+        """Return each sight once that is not known yet, and what is known with them."""
+        count = max(len(self.reads.txn), 1)
+        both = distinct(writer * count + row)
+        both = both[~np.isin(both, known)]
+        return *np.divmod(both, count), np.concatenate([known, both])
+
+
+def distinct(values: Nodes) -> Nodes:
+    """Return each value once, sorted; faster than ``numpy.unique``, which hashes."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def reads_of(found: Dependencies, columns: tuple[Nodes, Nodes, Nodes, Nodes]) -> Reads:
