@@ -13,7 +13,8 @@ A cycle of the first, second and fourth kind is the contradiction itself and is 
 there is none, the ``spoils`` edges are marked. Must never grow with the history: ``NODES_MAX``.
 
 Between transactions edges are dependencies: ``ww``, ``wr`` and ``rw`` by what they did to one key,
-``process`` and ``real-time`` by when they did it; a graph of them is a cycle, all of it marked.
+``process`` and ``real-time`` by when they did it, ``commit`` by what a third one saw; a graph of
+them is a cycle, all of it marked.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +39,7 @@ RelationKind = Literal[
     "wr",
     "rw",
     "process",
+    "commit",
 ]
 
 #: Kinds of edges that every order must obey; a cycle of them is a contradiction.

@@ -41,6 +41,7 @@ _SIGNS = {
     "wr": "→",
     "rw": "⇥",
     "process": "-",
+    "commit": "^",
 }
 #: ``ValueError: what``, ``nodes.storage.errors.Torn``.
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?::|$)")

@@ -54,11 +54,12 @@ PROMISES: Final[dict[str, str]] = {
     "transactions:list-append": "Transactions (`txn`) of `r` and `append` show no anomaly that a "
     "level of isolation rules out: strict serializability, or that behind a colon, as in "
     "`transactions:list-append:snapshot-isolation`. What was acknowledged and stands in no final "
-    "read is lost, at any level.",
+    "read is lost, at any level. `monotonic-atomic-view`, `read-atomic` and `causal`, which have "
+    "the order of each process in their definitions, are decided exactly.",
     "transactions:rw-register": "Transactions (`txn`) of `r` and `w`, whose written values are "
     "distinct in each key, are held to a level as those of `transactions:list-append` are. Where "
-    "the order of writes that nobody had read before is open, and no serial order was found, it "
-    "is `unknown`.",
+    "the order of writes that nobody had read before is open, a solver looks for one; without the "
+    "extra `[sat]` it may stay `unknown`.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
     "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
     "converged or not; no success is without its record. It looks at what there is of both.",

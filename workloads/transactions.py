@@ -38,6 +38,7 @@ LEVELS: Final = (
     *("serializable", *_PLAIN),
     *("strong-session-serializable", *(f"strong-session-{level}" for level in _PLAIN)),
     *("strict-serializable", *(f"strong-{level}" for level in _PLAIN)),
+    *("monotonic-atomic-view", "read-atomic", "causal"),
 )
 #: One part of a transaction: function, key, value; null for what is read.
 Part = list[Any]

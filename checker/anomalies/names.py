@@ -21,13 +21,17 @@ CYCLIC_VERSIONS: Final = "cyclic versions"
 DIRTY_UPDATE: Final = "dirty update"
 FUTURE_READ: Final = "future read"
 INCOMPATIBLE_ORDER: Final = "incompatible order"
+CAUSALITY: Final = "causality violation"
+FRACTURED: Final = "fractured read"
 INTERNAL: Final = "internal inconsistency"
 LONG_FORK: Final = "long fork"
 LOST_UPDATE: Final = "lost update"
 LOST_WRITE: Final = "lost write"
+OWN_WRITE_MISSED: Final = "own write missed"
 PHANTOM_VALUE: Final = "phantom value"
 REORDER: Final = "reorder"
 SPLIT_BRAIN: Final = "split-brain"
+VANISHED: Final = "observed transaction vanishes"
 STALE_READ: Final = "stale read"
 STALE_TOKEN: Final = "stale token accepted"  # noqa: S105 - a name
 WRONG_REFUSAL: Final = "wrong refusal"
@@ -101,6 +105,10 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         levels.CYCLIC_VERSIONS: CYCLIC_VERSIONS,
         levels.LOST_UPDATE: LOST_UPDATE,
         levels.LONG_FORK: LONG_FORK,
+        levels.OWN_WRITE_MISSED: OWN_WRITE_MISSED,
+        levels.VANISHED: VANISHED,
+        levels.FRACTURED: FRACTURED,
+        levels.CAUSALITY: CAUSALITY,
     },
     "broker-views": {
         "view-went-back": "view that went back",

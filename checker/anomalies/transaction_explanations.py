@@ -15,6 +15,7 @@ _NEXT_STEP: Final = (
     "The sentences beside the verdict name the transactions and the value that proves each step. "
     "`splitbrain check FILE --model list-append --level snapshot-isolation` asks about one level."
 )
+_ORDERS_FOUND: Final = "Huang and others 2023 (PolySI); Zhang and others 2023 (Viper)"
 _SKEW: Final = (
     "T1   r x [], append y 1\nT2   r y [], append x 1     each read what the other one replaced"
 )
@@ -112,6 +113,55 @@ _TEXTS: Final = (
         "T1   append x 1\nT2   append y 1\nT3   r x [1], r y []\nT4   r x [], r y [1]",
         "Sovran and others 2011 (long fork)",
     ),
+    (
+        names.OWN_WRITE_MISSED,
+        "a transaction read a key that it had written itself, and was not shown that last write",
+        "A client that looks at what it has just done sees something else.",
+        "T1   w x 1, r x 2",
+        "Biswas and Enea 2019",
+    ),
+    (
+        names.VANISHED,
+        "a transaction that an earlier read had shown was not there for a later one",
+        "Work of others comes and goes while a transaction looks at it.",
+        "T1   w x 1, w y 1\nT2   r x 1, r y null     it saw T1, and then did not",
+        "Bailis and others 2013 (observed transaction vanishes); Biswas and Enea 2019",
+    ),
+    (
+        names.FRACTURED,
+        "a transaction saw one write of another and not the rest, or missed its own process's",
+        "Two halves of one change, such as a name and its index, are seen apart.",
+        "T1   w x 1, w y 1\nT2   r y null, r x 1     it saw half of T1",
+        "Bailis and others 2014 (RAMP); Biswas and Enea 2019",
+    ),
+    (
+        names.CAUSALITY,
+        "a read missed a write on which something rests that its transaction had seen",
+        "An answer is there before its question: effects are shown without their causes.",
+        "T1   w x 1\nT2   r x 1, w y 1\nT3   r y 1, r x null     it saw T2, not what T2 saw",
+        "Biswas and Enea 2019",
+    ),
+    (
+        levels.NO_PARALLEL_ORDER,
+        "each order of the writes that no read shows has a cycle with one anti-dependency at most",
+        "No single cycle is certain, and yet parallel snapshots cannot explain what was read.",
+        f"{_SKEW}\n     and both append to z, which nobody reads",
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_SNAPSHOT_ORDER,
+        "each order of the writes that no read shows has a cycle that snapshots forbid",
+        "No single cycle is certain, and yet snapshots cannot explain what was read.",
+        f"{_SKEW}\n     and both append to z, which nobody reads",
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_SERIAL_ORDER,
+        "each order of the writes that no read shows has a cycle",
+        "No single cycle is certain, and yet no serial order explains what was read.",
+        "T1   w x 1, w y 2\nT2   r x null, w x 3\nT3   r y 2, r x 3",
+        _ORDERS_FOUND,
+    ),
 )
 _ORDERS: Final = {
     "process": (
@@ -155,5 +205,5 @@ def _in_orders() -> list[Explanation]:
             source=meanings[cycle][1],
         )
         for order, (when, why) in _ORDERS.items()
-        for cycle in levels.CYCLES
+        for cycle in (*levels.CYCLES, *levels.NO_ORDERS)
     ]

@@ -3,6 +3,8 @@
 - `versions` are inferred from what was read (``list_versions``, ``register_versions``), edges
   between transactions from them, and the orders of processes and of real time added (``orders``);
 - what cycles can lie in is looked through for a shortest one of each kind (``cycles``);
+- what no commit order allows is looked for (``commit_orders``), and where an order of writes stays
+  open, that order (``openness``);
 - a verdict is about one level (``levels``): anomalies that it does not rule out are observations.
 
 An ``info`` transaction counts once something that it wrote was read; until then it may not have
@@ -18,12 +20,19 @@ import numpy as np
 
 from splitbrain.checker.findings import Findings, Undecided, counted
 from splitbrain.checker.transactions import levels
+from splitbrain.checker.transactions.commit_orders import (
+    STAGES,
+    CommitOrders,
+    Sight,
+    sight_of,
+)
 from splitbrain.checker.transactions.cycle_graph import drawn
 from splitbrain.checker.transactions.cycles import Cycle, cycles_in
 from splitbrain.checker.transactions.dependencies import RW, WR, Anomaly, Dependencies
 from splitbrain.checker.transactions.durability import lost_writes
 from splitbrain.checker.transactions.graph import Edge, core_of
 from splitbrain.checker.transactions.levels import (
+    COMMIT_ORDERS,
     LEVELS,
     STRICT_SERIALIZABLE,
     Kind,
@@ -32,9 +41,10 @@ from splitbrain.checker.transactions.levels import (
 )
 from splitbrain.checker.transactions.list_versions import list_dependencies
 from splitbrain.checker.transactions.micro_operations import Sense, table_of
-from splitbrain.checker.transactions.openness import why_open
+from splitbrain.checker.transactions.openness import decide_open, is_open
 from splitbrain.checker.transactions.orders import add_orders
 from splitbrain.checker.transactions.register_versions import register_dependencies
+from splitbrain.checker.transactions.sight_telling import SightTeller
 from splitbrain.checker.transactions.telling import Teller, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -90,7 +100,8 @@ class _Judgement:
         add_orders(table, found.happened, found.edges)
         edges = self._core(found)
         self._note_cycles(found, edges)
-        anomalies = [name for name, count in self.findings.counts.items() if count]
+        undecided = self._decide(found, edges)
+        anomalies = self._anomalies()
         self.lattice = lattice_sentence(anomalies)
         reads = len(table.reads)
         figures = {
@@ -100,12 +111,36 @@ class _Judgement:
             "level": self._level.name,
             "ruled-out": sorted(levels.ruled_out(anomalies)),
         }
-        undecided = why_open(found, self._kind, self._level, anomalies, edges, poll)
         if not reads:
             undecided = "Nothing was ever read, so there is nothing to judge."
         what = counted(len(self._operations), "transaction")
         valid = f"{what}: no anomaly that {in_words(self._level.name)} rules out."
         return figures, valid, undecided
+
+    def _decide(self, found: Dependencies, edges: Sequence[Edge]) -> str | None:
+        """Look at what single cycles do not show; return why the level stays open, if it does."""
+        level, poll = self._level, self.findings.poll
+        if level.base == "read-uncommitted" and levels.INCOMPATIBLE_ORDER in self._anomalies():
+            return (
+                "Reads contradict each other, so nothing is known of the order of those versions."
+            )
+        # Whoever is looked for, an anomaly of another level may be one of these, too.
+        may_be_open = not self._is_wrong() and is_open(found, self._kind, level, edges, poll)
+        if level.base in COMMIT_ORDERS or self._anomalies() or may_be_open:
+            self._note_commit_orders(found)
+        if not may_be_open or self._is_wrong():
+            return None
+        answer = decide_open(found, self._kind, level, poll)
+        if isinstance(answer, Anomaly):
+            self._note(answer)
+            return None
+        return answer
+
+    def _is_wrong(self) -> bool:
+        return any(map(self._level.forbids, self._anomalies()))
+
+    def _anomalies(self) -> list[str]:
+        return [name for name, count in self.findings.counts.items() if count]
 
     def _core(self, found: Dependencies) -> list[Edge]:
         source, target, kind, proof = found.edges.columns()
@@ -113,9 +148,10 @@ class _Judgement:
         columns = np.stack([column[kept] for column in (source, target, kind, proof)], axis=1)
         return [Edge(*row) for row in columns.tolist()]
 
-    def _note(self, anomaly: Anomaly) -> None:
+    def _note(self, anomaly: Anomaly, keys: Sequence[Any] = ()) -> None:
         operations = [
-            shown_with(self._operations[txn], [anomaly.key]) for txn in dict.fromkeys(anomaly.txns)
+            shown_with(self._operations[txn], keys or [anomaly.key])
+            for txn in dict.fromkeys(anomaly.txns)
         ]
         sentence = f"{anomaly.sentence[0].upper()}{anomaly.sentence[1:]}"
         details = {"key": key_text(anomaly.key)}
@@ -138,6 +174,43 @@ class _Judgement:
                 self.findings.note(
                     name, operations, lambda told=cycle: teller.cycle(told), details=details
                 )
+
+    def _note_commit_orders(self, found: Dependencies) -> None:
+        """Note what no commit order allows."""
+        orders = CommitOrders(found, self.findings.poll)
+        sights = SightTeller(found, orders)
+        teller = Teller(
+            found.table,
+            are_lists=self._kind == "list-append",
+            sight=lambda edge: sights.sentence(sight_of(edge)),
+        )
+        for violation in orders.violations():
+            if isinstance(violation, Sight):
+                txns, keys = sights.involved(violation)
+                told = f"{sights.sentence(violation)}."
+                names = [found.table.keys[key] for key in keys]
+                self._note(Anomaly(STAGES[violation.kind], tuple(txns), names[0], told), names)
+                continue
+            txns = [edge.source for edge in violation.edges]
+            keys = teller.keys_of(violation)
+            for edge in violation.edges:
+                if edge.kind in STAGES:
+                    more, touched = sights.involved(sight_of(edge))
+                    txns += more
+                    keys += touched
+            names = [found.table.keys[key] for key in keys]
+            operations = [teller.shown(txn, names) for txn in dict.fromkeys(txns)]
+            details = {
+                "key": key_text(names[0]),
+                "edges": teller.edges(violation),
+                **drawn(violation, self._operations, operations),
+            }
+            self.findings.note(
+                violation.name,
+                operations,
+                lambda told=violation: teller.cycle(told),
+                details=details,
+            )
 
 
 def is_long_fork(cycle: Cycle) -> bool:

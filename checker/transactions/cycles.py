@@ -95,6 +95,14 @@ def cycles_in(
             yield from _Finder(search, order, allowed, transactions, poll).cycles()
 
 
+def cycles_through(
+    name: str, kind: int, edges: Sequence[Edge], transactions: int, poll: Callable[[], None]
+) -> Iterator[Cycle]:
+    """Yield a shortest cycle through an edge of one kind in each component, of this name."""
+    search = _Search(name, frozenset({WW, WR, *range(PASS + 1, kind)}), frozenset({kind}), 0, 0, 2)
+    yield from _Finder(search, "", edges, transactions, poll).cycles()
+
+
 class _Finder:
     """Search for the cycles of one kind that rest on one order."""
 

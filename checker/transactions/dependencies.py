@@ -5,7 +5,8 @@ A dependency is an edge: the second transaction comes after the first.
 - ``ww``: it overwrote a version of the first, or appended behind it;
 - ``wr``: it read a version of the first;
 - ``rw``: the first had read a version that the second replaced;
-- ``process``, ``realtime``: it began after the first had ended, in its process or anywhere.
+- ``process``, ``realtime``: it began after the first had ended, in its process or anywhere;
+- ``commit``: a read showed a version of it with the first in sight (``commit_orders``).
 
 Where each of many comes before each of many others, the edges go through *stations*: nodes that are
 no transactions, which edges of kind ``PASS`` leave. So their number stays linear. Pure.
@@ -20,7 +21,9 @@ from numpy.typing import NDArray
 from splitbrain.checker.transactions.micro_operations import Table
 
 WW, WR, RW, PROCESS, REALTIME, PASS = range(6)
-KIND_NAMES: Final = ("ww", "wr", "rw", "process", "realtime", "pass")
+#: Edges of commit orders, by what was in sight: of earlier reads, all reads, or the past.
+EARLIER_SIGHT, TXN_SIGHT, CAUSAL_SIGHT = range(6, 9)
+KIND_NAMES: Final = ("ww", "wr", "rw", "process", "realtime", "pass", *["commit"] * 3)
 #: No read and no write that an edge was found from.
 NO_PROOF: Final = -1
 #: Direct edges instead of stations up to so many.

@@ -15,8 +15,20 @@ counts against a level that promises it alone. Definitions, over reads of single
 - ``repeatable-read`` is PL-2.99, ``serializable`` PL-3: no cycle at all. They differ in predicates,
   of which these histories have none.
 
+Three more have the order of each process in their definitions, so there is one of each. There is
+one commit order, true to processes and reads, in which nobody reads a version although a later one
+is in sight; in sight of a read is
+
+- ``monotonic-atomic-view``: each transaction that an earlier read of its own transaction shows
+  (this is the read committed of Biswas and Enea);
+- ``read-atomic``: besides, each that any read of its transaction shows, and those before it in its
+  process;
+- ``causal``: besides, those that these had in sight, and so on.
+
 Sources: Adya 1999, chapters 3 and 4; Cerone and Gotsman 2018, "Analysing snapshot isolation" (no
-two neighbours); Daudjee and Salem 2006 (strong session); Sovran and others 2011 (parallel).
+two neighbours); Daudjee and Salem 2006 (strong session); Sovran and others 2011 (parallel); Biswas
+and Enea 2019, "On the complexity of checking transactional consistency"; Bailis and others 2013
+(monotonic atomic view).
 """
 
 from collections.abc import Collection, Iterable
@@ -34,6 +46,11 @@ G_SINGLE: Final = "G-single"
 G_NONADJACENT: Final = "G-nonadjacent"
 G2_ITEM: Final = "G2-item"
 CYCLES: Final = (G0, G1C, G_SINGLE, G_NONADJACENT, G2_ITEM)
+#: No order of the writes that no read shows is without such a cycle.
+NO_PARALLEL_ORDER: Final = "no-parallel-snapshot-order"
+NO_SNAPSHOT_ORDER: Final = "no-snapshot-order"
+NO_SERIAL_ORDER: Final = "no-serial-order"
+NO_ORDERS: Final = (NO_PARALLEL_ORDER, NO_SNAPSHOT_ORDER, NO_SERIAL_ORDER)
 ORDERS: Final[tuple[Order, ...]] = ("", "process", "realtime")
 
 ABORTED_READ: Final = "G1a"
@@ -47,6 +64,12 @@ CYCLIC_VERSIONS: Final = "cyclic-versions"
 INTERNAL: Final = "internal"
 LOST_UPDATE: Final = "lost-update"
 LONG_FORK: Final = "long-fork"
+OWN_WRITE_MISSED: Final = "own-write-missed"
+#: Cycles of commit orders, by what is in sight; they rest on the order of processes, too.
+VANISHED: Final = "observed-transaction-vanishes"
+FRACTURED: Final = "fractured-read"
+CAUSALITY: Final = "causality-violation"
+_OF_PROCESSES: Final = frozenset({VANISHED, FRACTURED, CAUSALITY})
 #: Outside the lattice: no level promises that anybody ever sees an append.
 LOST: Final = "lost"
 
@@ -58,28 +81,40 @@ BASES: Final = (
     "repeatable-read",
     "serializable",
 )
+#: Bases that have the order of processes in their definitions.
+COMMIT_ORDERS: Final = ("monotonic-atomic-view", "read-atomic", "causal")
 _RU: Final = frozenset({G0, DUPLICATE_ELEMENTS, FUTURE_READ, PHANTOM_VALUE})
 _RC: Final = _RU | {
     *(ABORTED_READ, INTERMEDIATE_READ, G1C),
     *(DIRTY_UPDATE, INCOMPATIBLE_ORDER, CYCLIC_VERSIONS),
 }
-_PSI: Final = _RC | {G_SINGLE, INTERNAL, LOST_UPDATE}
-_SI: Final = _PSI | {G_NONADJACENT, LONG_FORK}
+_MAV: Final = _RC | {OWN_WRITE_MISSED, VANISHED}
+_RA: Final = _MAV | {INTERNAL, FRACTURED}
+_CAUSAL: Final = _RA | {CAUSALITY}
+_PSI: Final = _CAUSAL | {G_SINGLE, LOST_UPDATE, NO_PARALLEL_ORDER}
+_SI: Final = _PSI | {G_NONADJACENT, LONG_FORK, NO_SNAPSHOT_ORDER}
+_EVERY: Final = _SI | {G2_ITEM, NO_SERIAL_ORDER}
 _RULED_OUT: Final = {
     "read-uncommitted": _RU,
     "read-committed": _RC,
+    "monotonic-atomic-view": _MAV,
+    "read-atomic": _RA,
+    "causal": _CAUSAL,
     "parallel-snapshot-isolation": _PSI,
     "snapshot-isolation": _SI,
-    "repeatable-read": _SI | {G2_ITEM},
-    "serializable": _SI | {G2_ITEM},
+    "repeatable-read": _EVERY,
+    "serializable": _EVERY,
 }
 #: Weaker bases that each implies at once.
 _WEAKER: Final = {
     "read-uncommitted": (),
     "read-committed": ("read-uncommitted",),
-    "parallel-snapshot-isolation": ("read-committed",),
+    "monotonic-atomic-view": ("read-committed",),
+    "read-atomic": ("monotonic-atomic-view",),
+    "causal": ("read-atomic",),
+    "parallel-snapshot-isolation": ("causal",),
     "snapshot-isolation": ("parallel-snapshot-isolation",),
-    "repeatable-read": ("read-committed",),
+    "repeatable-read": ("causal",),
     "serializable": ("snapshot-isolation", "repeatable-read"),
 }
 _PREFIXES: Final[dict[Order, str]] = {
@@ -105,6 +140,8 @@ class Level(NamedTuple):
     def forbids(self, anomaly: str) -> bool:
         """Return whether a history with this anomaly is none of this level."""
         plain, order = parts_of(anomaly)
+        if plain in _OF_PROCESSES:
+            order = "process"
         return order in self.orders and plain in _RULED_OUT[self.base]
 
     def implies(self, other: "Level") -> bool:
@@ -133,13 +170,20 @@ def _below(base: str) -> frozenset[str]:
 
 
 def _named(base: str, order: Order) -> Level:
+    if base in COMMIT_ORDERS:
+        return Level(base, base, order)
     is_strict = base == "serializable" and order == "realtime"
     return Level(STRICT_SERIALIZABLE if is_strict else _PREFIXES[order] + base, base, order)
 
 
 #: All levels by name.
 LEVELS: Final = {
-    level.name: level for level in (_named(base, order) for order in ORDERS for base in BASES)
+    level.name: level
+    for level in (
+        *(_named(base, "") for base in BASES),
+        *(_named(base, "process") for base in (*BASES[:2], *COMMIT_ORDERS, *BASES[2:])),
+        *(_named(base, "realtime") for base in BASES),
+    )
 }
 
 #: Kinds of violations, most telling first; those of cycles in each of the orders.
@@ -152,11 +196,16 @@ ANOMALIES: Final = (
     DIRTY_UPDATE,
     INTERMEDIATE_READ,
     FUTURE_READ,
+    OWN_WRITE_MISSED,
     INTERNAL,
     CYCLIC_VERSIONS,
     LOST_UPDATE,
     LONG_FORK,
     *(with_order(cycle, order) for order in ORDERS for cycle in CYCLES),
+    VANISHED,
+    FRACTURED,
+    CAUSALITY,
+    *(with_order(name, order) for order in ORDERS for name in NO_ORDERS),
 )
 
 

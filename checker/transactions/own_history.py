@@ -5,7 +5,7 @@ from typing import Any
 from splitbrain.checker.models.model import text_of
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.dependencies import Anomaly, called
-from splitbrain.checker.transactions.micro_operations import Table
+from splitbrain.checker.transactions.micro_operations import Table, hashable, kind_of
 
 
 def lost_update(table: Table, first: int, second: int, key: int, value: Any) -> Anomaly:
@@ -33,3 +33,24 @@ def note_internal(table: Table, anomalies: list[Anomaly]) -> None:
                 f"{called(table, txn)} read {text_of(value)} of key {text_of(name)}, {told}.",
             )
         )
+        own = _written_before(table, read)
+        if own and (value[-1:] != own[-1:] if isinstance(value, list) else value != own[-1]):
+            anomalies.append(
+                Anomaly(
+                    levels.OWN_WRITE_MISSED,
+                    (txn,),
+                    name,
+                    f"{called(table, txn)} read {text_of(value)} of key {text_of(name)} after it "
+                    f"had written {text_of(own[-1])} itself.",
+                )
+            )
+
+
+def _written_before(table: Table, read: int) -> list[Any]:
+    txn, place, key, _, _ = table.reads[read]
+    parts = table.operations[txn].argument[:place]
+    return [
+        value
+        for function, name, value in parts
+        if kind_of(function) != "r" and hashable(name) == table.keys[key]
+    ]

@@ -1,6 +1,6 @@
 """Sentences on cycles: one for each edge, with the two transactions and what proves it; pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +9,8 @@ from splitbrain.checker.models.model import text_of
 from splitbrain.checker.transactions.cycles import Cycle
 from splitbrain.checker.transactions.dependencies import (
     KIND_NAMES,
+    NO_PROOF,
+    PASS,
     PROCESS,
     REALTIME,
     RW,
@@ -25,8 +27,11 @@ _MS: Final = 1_000_000
 class Teller:
     """Teller of the cycles of one history."""
 
-    def __init__(self, table: Table, *, are_lists: bool) -> None:
-        self._table, self._are_lists = table, are_lists
+    def __init__(
+        self, table: Table, *, are_lists: bool, sight: Callable[[Edge], str] | None = None
+    ) -> None:
+        """``sight`` tells of edges of commit orders."""
+        self._table, self._are_lists, self._sight = table, are_lists, sight
 
     def edge(self, edge: Edge) -> str:
         """Return the sentence on one edge, without its full stop."""
@@ -35,6 +40,8 @@ class Teller:
             return f"{second} came after {first} in the same process"
         if edge.kind == REALTIME:
             return f"{first} had ended before {second} began{self._gap(edge)}"
+        if edge.kind > PASS and self._sight is not None:
+            return self._sight(edge)
         if edge.kind == RW:
             return self._replaced(edge, first, second)
         if edge.kind == WR:
@@ -43,6 +50,8 @@ class Teller:
             value = self._last_of(edge.source, read.key, read.value)
             shows = f", which shows {value}" if self._are_lists else ", written"
             return f"{second} read {text_of(read.value)} of key {key}{shows} by {first}"
+        if edge.proof == NO_PROOF:
+            return f"{second} came behind {first} by that"
         return self._appended(edge, first, second)
 
     def _replaced(self, edge: Edge, first: str, second: str) -> str:
@@ -78,13 +87,7 @@ class Teller:
         return text_of(values[-1])
 
     def _written(self, txn: int, key: int) -> list[Any]:
-        name = self._table.keys[key]
-        parts = self._table.operations[txn].argument
-        return [
-            value
-            for function, other, value in parts
-            if kind_of(function) != "r" and hashable(other) == name
-        ]
+        return written_by(self._table, txn, key)
 
     def _key(self, key: int) -> str:
         return text_of(self._table.keys[key])
@@ -99,13 +102,13 @@ class Teller:
         """Return the sentence on a whole cycle."""
         steps = [self.edge(edge) for edge in cycle.edges]
         listed = f"{'; '.join(steps[:-1])}; and {steps[-1]}"
-        return f"{listed[0].upper()}{listed[1:]}: none of them can be first."
+        return f"None of these {len(steps)} can be first: {listed}."
 
     def keys_of(self, cycle: Cycle) -> list[int]:
         """Return the keys that a cycle rests on."""
         found: dict[int, None] = {}
         for edge in cycle.edges:
-            if edge.kind in (WR, RW):
+            if edge.kind in (WR, RW) or edge.kind > PASS:
                 found[self._table.reads[edge.proof].key] = None
             elif edge.kind not in (PROCESS, REALTIME):
                 proof = edge.proof if edge.proof >= 0 else -2 - edge.proof
@@ -128,6 +131,15 @@ class Teller:
             }
             for edge in cycle.edges
         ]
+
+
+def written_by(table: Table, txn: int, key: int) -> list[Any]:
+    """Return the values that a transaction wrote to a key, in their order."""
+    return [
+        value
+        for function, other, value in table.operations[txn].argument
+        if kind_of(function) != "r" and hashable(other) == table.keys[key]
+    ]
 
 
 def shown_with(operation: PairedOperation, keys: Sequence[Any]) -> PairedOperation:

@@ -39,6 +39,7 @@ _WORDS = {
     "wr": "was read by",
     "rw": "did not see",
     "process": "in one process before",
+    "commit": "must commit before",
 }
 #: Implied by every other relation, so left out beside one.
 _IMPLIED = _WORDS["must-precede"]

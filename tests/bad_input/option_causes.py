@@ -337,7 +337,7 @@ level-of-list-append | a level of isolation that does not exist
   strong-session-read-committed, strong-session-parallel-snapshot-isolation,
   strong-session-snapshot-isolation, strong-session-repeatable-read, strict-serializable,
   strong-read-uncommitted, strong-read-committed, strong-parallel-snapshot-isolation,
-  strong-snapshot-isolation, strong-repeatable-read
+  strong-snapshot-isolation, strong-repeatable-read, monotonic-atomic-view, read-atomic, causal
 tick-of-rabbitmq | a time without a sign of life that is none
   $ test --system rabbitmq --setting net_ticktime=soon
   the setting net_ticktime of rabbitmq cannot be 'soon'. It takes seconds, a whole number between 1

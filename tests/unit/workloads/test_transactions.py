@@ -156,7 +156,7 @@ def test_the_level_chooses_the_checker_and_is_kept() -> None:
         assert source.options() == {"level": level}
     assert made("rw-register").options() == {"level": "serializable", "mini": "yes"}
     assert made("long-fork").checkers[0] == "transactions:rw-register:serializable"
-    assert len(set(LEVELS)) == len(LEVELS) == 18
+    assert len(set(LEVELS)) == len(LEVELS) == 21
 
 
 def test_levels_and_options_that_do_not_exist_are_refused() -> None:

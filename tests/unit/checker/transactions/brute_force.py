@@ -35,6 +35,8 @@ def is_of_level(history: Sequence[PairedOperation], level: str) -> bool:
         base, order = level.removeprefix(_SESSION), "process"
     elif level.startswith(_STRONG):
         base, order = level.removeprefix(_STRONG), "realtime"
+    elif level in IN_SIGHT:
+        order = "process"
     holds = _HOLDS[base]
     return any(holds(chosen, before(chosen, order)) for chosen in choices(history))
 
@@ -281,10 +283,79 @@ def _is_parallel_snapshot(chosen: Transactions, ordered: Before) -> bool:
     return False
 
 
+def _commits_in_order(sight: str) -> Callable[[Transactions, Before], bool]:
+    """Whether an order of commits exists in which no read misses a later version in sight."""
+
+    def holds(chosen: Transactions, ordered: Before) -> bool:
+        places = range(len(chosen))
+        for order in permutations(places):
+            rank = {txn: place for place, txn in enumerate(order)}
+            if any(rank[one] > rank[other] for one, other in ordered):
+                continue
+            if _explains(chosen, rank, ordered, sight):
+                return True
+        return False
+
+    return holds
+
+
+def _explains(chosen: Transactions, rank: dict[int, int], ordered: Before, sight: str) -> bool:
+    writers: dict[Any, list[tuple[int, int, Any]]] = {}
+    for txn in sorted(rank, key=lambda txn: rank[txn]):
+        for place, (f, key, value) in enumerate(parts(chosen[txn])):
+            if f != "r":
+                writers.setdefault(key, []).append((txn, place, value))
+    #: Reader, place, key, who was read from; None is the beginning.
+    reads: list[tuple[int, int, Any, int | None]] = []
+    for txn, operation in enumerate(chosen):
+        if operation.type != "ok":
+            continue
+        if sight != "earlier" and not sees_itself(operation):
+            return False
+        for place, (f, key, value) in enumerate(parts(operation)):
+            if f != "r":
+                continue
+            shown = value or None
+            written_to_it = writers.get(key, [])
+            if isinstance(shown, list) and [v for _, _, v in written_to_it[: len(shown)]] != shown:
+                return False
+            last = shown[-1] if isinstance(shown, list) else shown
+            own = [w for w in written_to_it if w[0] == txn]
+            before_it = [w for w in own if w[1] < place]
+            if before_it:
+                if last != before_it[-1][2]:
+                    return False
+                continue
+            if shown is None:
+                reads.append((txn, place, key, None))
+                continue
+            found = [w for w in written_to_it if w[2] == last and w not in own]
+            if not found:
+                return False
+            source = found[0][0]
+            if [w for w in written_to_it if w[0] == source][-1] != found[0]:
+                return False
+            reads.append((txn, place, key, source))
+    shows = {(source, txn) for txn, _, _, source in reads if source is not None}
+    if any(rank[source] > rank[txn] for source, txn in shows):
+        return False
+    past = closure(shows | ordered, len(chosen))
+    for txn, place, key, source in reads:
+        earlier = {(s, t) for t, p, _, s in reads if s is not None and t == txn and p < place}
+        seen = {"earlier": earlier, "txn": shows | ordered, "past": past}[sight]
+        for writer in {w[0] for w in writers.get(key, [])} - {source}:
+            if (writer, txn) in seen and (source is None or rank[writer] > rank[source]):
+                return False
+    return True
+
+
+#: Levels that ask for an order of commits, by what is in sight of a read.
+IN_SIGHT = {"monotonic-atomic-view": "earlier", "read-atomic": "txn", "causal": "past"}
 _HOLDS: dict[str, Callable[[Transactions, Before], bool]] = {
     "read-committed": _is_read_committed,
     "parallel-snapshot-isolation": _is_parallel_snapshot,
     "snapshot-isolation": _is_snapshot,
     "repeatable-read": _is_serial,
     "serializable": _is_serial,
+    **{level: _commits_in_order(sight) for level, sight in IN_SIGHT.items()},
 }

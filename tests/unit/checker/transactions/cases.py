@@ -27,6 +27,8 @@ class Case(NamedTuple):
     kind: Kind
     shows: tuple[PairedOperation, ...]
     nearly: tuple[PairedOperation, ...]
+    #: Level that is asked about.
+    level: str = "strict-serializable"
 
 
 LISTS: Kind = "list-append"
@@ -164,6 +166,26 @@ CASES: dict[str, Case] = {
         (t("append x 1, r x []"),),
         (t("append x 1, r x [1]"),),
     ),
+    "own-write-missed": Case(
+        LISTS,
+        (t("append x 1, r x []"),),
+        (t("append x 1, r x [1]"),),
+    ),
+    "observed-transaction-vanishes": Case(
+        LISTS,
+        (t("append x 1, append y 1"), t("r x [1], r y []")),
+        (t("append x 1, append y 1"), t("r y [], r x [1]")),
+    ),
+    "fractured-read": Case(
+        LISTS,
+        (t("append x 1, append y 1"), t("r y [], r x [1]")),
+        (t("append x 1"), t("append y 1, r x [1]"), t("r x [], r y [1]")),
+    ),
+    "causality-violation": Case(
+        LISTS,
+        (t("append x 1"), t("r x [1], append y 1"), t("r x [], r y [1]")),
+        (t("append x 1"), t("r x [1], append y 1"), t("r x [1], r y [1]")),
+    ),
     "dirty-update": Case(
         LISTS,
         (t("append x 1", outcome="fail"), t("append x 2"), t("r x [1,2]")),
@@ -203,6 +225,85 @@ CASES: dict[str, Case] = {
         (t("append x 1", 0, 2), t("r x []", 2, 3, final=True)),
     ),
 }
+#: Of orders that a solver does not find, at the level that they are about.
+ORDER_CASES: dict[str, Case] = {
+    "no-parallel-snapshot-order": Case(
+        LISTS,
+        (t("r y [], append y 1, append x 2"), t("r x [], append y 3")),
+        (t("r y [], append y 1, append x 2"), t("r x [], append z 3")),
+        "parallel-snapshot-isolation",
+    ),
+    "no-parallel-snapshot-order-process": Case(
+        REGISTERS,
+        (
+            t("w z 1", 0, 1, process=7),
+            t("r z null, w z 2, w x 3"),
+            t("r x 3, r z 2", 2, 3, process=7),
+        ),
+        (
+            t("w z 1", 0, 1, process=7),
+            t("r z null, w z 2, w x 3"),
+            t("r x 3, r z 1", 2, 3, process=7),
+        ),
+        "strong-session-parallel-snapshot-isolation",
+    ),
+    "no-parallel-snapshot-order-realtime": Case(
+        REGISTERS,
+        (t("r x null, w x 3"), t("w x 1", 0, 1), t("r x 3", 2, 3)),
+        (t("r x null, w x 3"), t("w x 1", 0, 2), t("r x 3", 2, 3)),
+        "strong-parallel-snapshot-isolation",
+    ),
+    "no-snapshot-order": Case(
+        LISTS,
+        (t("r x [], append y 1, append z 1"), t("r y [], append x 1, append z 2")),
+        (t("r x [], append y 1, append z 1"), t("r y [], append x 1")),
+        "snapshot-isolation",
+    ),
+    "no-snapshot-order-process": Case(
+        LISTS,
+        (
+            t("r y [], append z 1", 0, 1, process=7),
+            t("r z [], append y 3"),
+            t("r y [], append y 2", 2, 3, process=7),
+        ),
+        (
+            t("r y [], append z 1", 0, 1, process=7),
+            t("r z [], append y 3"),
+            t("append y 2", 2, 3, process=7),
+        ),
+        "strong-session-snapshot-isolation",
+    ),
+    "no-snapshot-order-realtime": Case(
+        REGISTERS,
+        (t("r x null, w x 3"), t("w x 1", 0, 1), t("r x 3", 2, 3)),
+        (t("r x null, w x 3"), t("w x 1", 0, 2), t("r x 3", 2, 3)),
+        "strong-snapshot-isolation",
+    ),
+    "no-serial-order": Case(
+        REGISTERS,
+        (t("r y 2, r x 3"), t("w x 1, w y 2"), t("r x null, w x 3")),
+        (t("r y 2, r x 1"), t("w x 1, w y 2"), t("r x null, w x 3")),
+    ),
+    "no-serial-order-process": Case(
+        REGISTERS,
+        (
+            t("w x 1, w y 2", 0, 1, process=7),
+            t("r y 3", 2, 3, process=7),
+            t("r x null, w y 3"),
+        ),
+        (
+            t("w x 1, w y 2", 0, 1, process=7),
+            t("r y 2", 2, 3, process=7),
+            t("r x null, w y 3"),
+        ),
+        "strong-session-serializable",
+    ),
+    "no-serial-order-realtime": Case(
+        REGISTERS,
+        (t("r x null, w y 3, w x 4"), t("w x 1, w z 2", 0, 1), t("r x 4", 2, 3)),
+        (t("r x null, w y 3, w x 4"), t("w x 1, w z 2", 0, 2), t("r x 4", 2, 3)),
+    ),
+}
 #: The same of registers, where they show it otherwise.
 REGISTER_CASES: dict[str, Case] = {
     "G1a": Case(
@@ -240,6 +341,26 @@ REGISTER_CASES: dict[str, Case] = {
         REGISTERS,
         (t("w x 1", outcome="fail"), t("r x 1, w x 2")),
         (t("w x 1", outcome="info"), t("r x 1, w x 2")),
+    ),
+    "own-write-missed": Case(
+        REGISTERS,
+        (t("w x 1, w x 2, r x 1"),),
+        (t("w x 2"), t("r x 2, r x null")),
+    ),
+    "observed-transaction-vanishes": Case(
+        REGISTERS,
+        (t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2"), t("r x 2, r y 1")),
+        (t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2"), t("r x 1, r y 2")),
+    ),
+    "fractured-read": Case(
+        REGISTERS,
+        (t("w x 1, w y 1"), t("w x 2, w y 2"), t("r x 1, r y 2")),
+        (t("w x 1, w y 1"), t("w y 2"), t("r x 1, r y 2")),
+    ),
+    "causality-violation": Case(
+        REGISTERS,
+        (t("w x 1"), t("r x 1, w x 2"), t("r x 2, w y 1"), t("r y 1, r x 1")),
+        (t("w x 1"), t("r x 1, w x 2"), t("r x 2, w y 1"), t("r y 1, r x 2")),
     ),
     "internal": Case(REGISTERS, (t("w x 1, r x null"),), (t("w x 1, r x 1"),)),
     "future-read": Case(REGISTERS, (t("r x 1, w x 1"),), (t("r x null, w x 1"),)),

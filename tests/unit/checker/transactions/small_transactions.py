@@ -58,6 +58,63 @@ def random_transactions(random: Random, kind: str) -> list[PairedOperation]:
     return _in_time(random, answers, outcomes, order)
 
 
+def random_open_transactions(random: Random, kind: str) -> list[PairedOperation]:
+    """Three or four transactions that read, each key once, and then write what they had not read.
+
+    Reads show what some transaction left behind, so that orders alone are to be found, or are not.
+    """
+    count = random.choice((3, 4, 4))
+    keys = ["x", "y", "z"][: random.choice((2, 3, 3))]
+    values = iter(range(1, 100))
+    written: list[dict[str, int]] = [
+        {key: next(values) for key in random.sample(keys, random.choice((0, 1, 1, 2)))}
+        for _ in range(count)
+    ]
+    answers: list[list[list[Any]]] = []
+    for txn, own in enumerate(written):
+        reads: list[list[Any]] = []
+        for key in random.sample(keys, random.choice((0, 1, 1, 2))):
+            others = [each[key] for n, each in enumerate(written) if key in each and n != txn]
+            if kind == "list-append":
+                # The first one alone, so that all else is unread.
+                value: Any = others[:1] if random.random() < 0.25 and key not in own else []
+                reads.append(["r", key, value])
+            else:
+                reads.append(["r", key, random.choice([None, *others, *others])])
+        write = "append" if kind == "list-append" else "w"
+        answers.append([*reads, *([write, key, value] for key, value in own.items())])
+    outcomes: list[str] = random.choices(["ok", "info"], (12, 1), k=count)
+    if random.random() < 0.3:
+        return _in_time(random, answers, outcomes, random.sample(range(count), count))
+    starts = sorted(random.choices((0, 5, 40), k=count))
+    return [
+        transaction(n, parts, starts[n], starts[n] + random.choice((20, 60)), outcome=outcomes[n])
+        for n, parts in enumerate(answers)
+    ]
+
+
+def random_mini_transactions(random: Random, kind: str) -> list[PairedOperation]:
+    """Two to four transactions of which each write follows a read of its key; all are answered."""
+    count = random.choice((2, 3, 4, 4))
+    keys = ["x", "y", "z"][: random.choice((1, 2, 3))]
+    write = "append" if kind == "list-append" else "w"
+    values = iter(range(1, 100))
+    asked: list[list[list[Any]]] = []
+    for _ in range(count):
+        parts: list[list[Any]] = []
+        for key in random.sample(keys, random.randint(1, min(2, len(keys)))):
+            parts.append(["r", key, None])
+            if random.random() < 0.6:
+                parts.append([write, key, next(values)])
+        asked.append(parts)
+    outcomes = [random.choices(("ok", "fail"), (12, 1))[0] for _ in range(count)]
+    order = random.sample(range(count), count)
+    answers = _answered(random, kind, asked, outcomes, order, random.choice(WAYS))
+    if random.random() < 0.3:
+        _spoil(random, kind, answers)
+    return _in_time(random, answers, outcomes, order)
+
+
 def _answered(
     random: Random,
     kind: str,
