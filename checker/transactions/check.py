@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from splitbrain.checker.findings import Findings, Undecided, counted
+from splitbrain.checker.findings import Findings, counted
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.cycles import Cycle, cycles_in
 from splitbrain.checker.transactions.dependencies import RW, WR, Anomaly, Dependencies
@@ -30,10 +30,10 @@ from splitbrain.checker.transactions.levels import (
     in_words,
 )
 from splitbrain.checker.transactions.list_versions import list_dependencies
-from splitbrain.checker.transactions.micro_operations import Sense, table_of
 from splitbrain.checker.transactions.openness import why_open
-from splitbrain.checker.transactions.orders import add_orders
+from splitbrain.checker.transactions.orders import Orders
 from splitbrain.checker.transactions.register_versions import register_dependencies
+from splitbrain.checker.transactions.table_builder import table_of
 from splitbrain.checker.transactions.telling import Teller, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -76,17 +76,11 @@ class _Judgement:
     def judge(self) -> tuple[dict[str, Any], str, str | None]:
         """Note all anomalies; return figures, the reason for valid, and that for unknown."""
         poll = self.findings.poll
-        sense = Sense(self._kind)
-        for operation in self._operations:
-            problem = sense(operation)
-            if problem is not None:
-                raise Undecided(f"the transaction of index {operation.index}: {problem}")
         table = table_of(self._operations, self._kind, poll)
         infer = list_dependencies if self._kind == "list-append" else register_dependencies
         found = infer(table, poll)
         for anomaly in [*lost_writes(table, self._kind), *found.anomalies]:
             self._note(anomaly)
-        add_orders(table, found.happened, found.edges)
         edges = self._core(found)
         self._note_cycles(found, edges)
         anomalies = [name for name, count in self.findings.counts.items() if count]
@@ -107,8 +101,13 @@ class _Judgement:
         return figures, valid, undecided
 
     def _core(self, found: Dependencies) -> list[Edge]:
+        orders = Orders(found.table, found.happened, found.edges)
+        # A serial order of registers is looked for along the edges.
+        if orders.prove_no_cycle and not (found.unordered and self._kind == "rw-register"):
+            return []
+        places = orders.add()
         source, target, kind, proof = found.edges.columns()
-        kept = core_of(found.edges.nodes, source, target)
+        kept = core_of(places, source, target)
         columns = np.stack([column[kept] for column in (source, target, kind, proof)], axis=1)
         return [Edge(*row) for row in columns.tolist()]
 

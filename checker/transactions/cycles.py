@@ -6,14 +6,21 @@ that are (G2-item); and on the strongest order without which it is none. Sources
 and Gotsman 2018; Kingsbury and Alvaro 2020.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from math import inf
 from typing import Final, NamedTuple
 
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.dependencies import PASS, PROCESS, REALTIME, RW, WR, WW
-from splitbrain.checker.transactions.graph import Edge, Successors, components, successors_of
+from splitbrain.checker.transactions.graph import (
+    Edge,
+    Successors,
+    components,
+    ranks_of,
+    successors_of,
+)
 from splitbrain.checker.transactions.levels import Order
 
 #: Facts about the way so far.
@@ -114,6 +121,12 @@ class _Finder:
         self._successors: Successors = successors_of(e for e in edges if e.kind in usable)
         self._component = components(self._successors, poll)
         self._ordered = _ORDER_KIND.get(order, -1)
+        #: Starts that can close a cycle of the kind are told apart from all others at first.
+        self._may_close = {
+            levels.G_SINGLE: self._is_led_back,
+            levels.G_NONADJACENT: self._is_between_others,
+            levels.G2_ITEM: self._is_near_neighbours,
+        }.get(search.name)
         self._facts = search.facts | (_ORDERED if order else 0)
         self._demands = search.demands | (_ORDERED if order else 0)
         self._steps = 0
@@ -121,20 +134,100 @@ class _Finder:
     def cycles(self) -> Iterator[Cycle]:
         """Yield the shortest cycle found in each component."""
         starts: dict[int, list[Edge]] = {}
-        for source, edges in self._successors.items():
-            component = self._component.get(source)
-            if component is None:
+        ordered: set[int] = set()
+        for edge in self._inner:
+            component = self._component[edge.source]
+            if edge.kind in self._search.first:
+                starts.setdefault(component, []).append(edge)
+            if edge.kind == self._ordered:
+                ordered.add(component)
+        for component, several in starts.items():
+            if self._order and component not in ordered:
                 continue
-            for edge in edges:
-                if (
-                    edge.kind in self._search.first
-                    and self._component.get(edge.target) == component
-                ):
-                    starts.setdefault(component, []).append(edge)
-        for several in starts.values():
-            found = self._shortest(several)
+            may_close = self._may_close
+            found = self._shortest(several if may_close is None else [*filter(may_close, several)])
             if found is not None:
                 yield found
+
+    @cached_property
+    def _inner(self) -> list[Edge]:
+        """Edges within components."""
+        of = self._component.get
+        return [
+            edge
+            for source, edges in self._successors.items()
+            if source in self._component
+            for edge in edges
+            if of(edge.target) == of(source)
+        ]
+
+    @cached_property
+    def _ranks(self) -> dict[int, int]:
+        """Ranks by the edges that the rest of a cycle may have."""
+        after: dict[int, list[int]] = {}
+        for edge in self._inner:
+            if edge.kind in self._search.kinds or edge.kind >= PROCESS:
+                after.setdefault(edge.source, []).append(edge.target)
+        return ranks_of(after, self._poll)
+
+    def _is_led_back(self, start: Edge) -> bool:
+        """Return whether the rest may lead from the end of an anti-dependency to its begin."""
+        here, there = self._ranks.get(start.target), self._ranks.get(start.source)
+        return here is not None and there is not None and there <= here
+
+    @cached_property
+    def _ranks_between(self) -> dict[int, int]:
+        """Ranks of nodes, twice each: entered by an anti-dependency (odd), or otherwise.
+
+        No anti-dependency leaves the first ones.
+        """
+        after: dict[int, list[int]] = {}
+        for edge in self._inner:
+            here, there = 2 * edge.source, 2 * edge.target
+            if edge.kind == RW:
+                after.setdefault(here, []).append(there + 1)
+                continue
+            after.setdefault(here, []).append(there)
+            after.setdefault(here + 1, []).append(there + (edge.kind == PASS))
+        return ranks_of(after, self._poll)
+
+    @cached_property
+    def _anti_dependencies(self) -> Counter[int]:
+        """Number of those that lie on cycles of nodes by ``_ranks_between``, by rank."""
+        return Counter(
+            self._ranks_between[2 * edge.source]
+            for edge in self._inner
+            if edge.kind == RW and self._is_between(edge)
+        )
+
+    def _is_between(self, edge: Edge) -> bool:
+        ranks = self._ranks_between
+        return ranks[2 * edge.source] == ranks[2 * edge.target + 1]
+
+    def _is_between_others(self, start: Edge) -> bool:
+        """Return whether an anti-dependency lies on a closed way without neighbouring ones."""
+        rank = self._ranks_between[2 * start.source]
+        return self._is_between(start) and self._anti_dependencies[rank] > 1
+
+    @cached_property
+    def _with_neighbours(self) -> set[int]:
+        """Components in which one anti-dependency follows another."""
+        entered = [edge.target for edge in self._inner if edge.kind == RW]
+        reached = set(entered)
+        passes = successors_of(edge for edge in self._inner if edge.kind == PASS)
+        while entered:
+            for edge in passes.get(entered.pop(), ()):
+                if edge.target not in reached:
+                    reached.add(edge.target)
+                    entered.append(edge.target)
+        return {
+            self._component[edge.source]
+            for edge in self._inner
+            if edge.kind == RW and edge.source in reached
+        }
+
+    def _is_near_neighbours(self, start: Edge) -> bool:
+        return self._component[start.source] in self._with_neighbours
 
     def _shortest(self, starts: Sequence[Edge]) -> Cycle | None:
         best: tuple[Edge, ...] | None = None
@@ -156,6 +249,9 @@ class _Finder:
         """
         facts = _LAST_RW & self._facts if start.kind == RW else 0
         first = (start.target, facts)
+        # Nobody comes back from below.
+        ranks = self._ranks if self._search.name == levels.G_SINGLE else None
+        least = 0 if ranks is None else ranks[start.source]
         #: Length up to each state, and the step that led there.
         came: _Came = {first: (1, None)}
         ahead = deque([(first, 1)])
@@ -170,6 +266,8 @@ class _Finder:
                 self._steps += 1
                 self._poll()
                 if self._component.get(edge.target) != self._component.get(node):
+                    continue
+                if ranks is not None and ranks.get(edge.target, least) < least:
                     continue
                 after = self._facts_after(edge, facts)
                 if after is None:
