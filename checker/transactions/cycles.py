@@ -24,9 +24,9 @@ from splitbrain.checker.transactions.graph import (
 from splitbrain.checker.transactions.levels import Order
 
 #: Facts about the way so far.
-_LAST_RW, _MORE_RW, _NEIGHBOURS, _READ, _ORDERED = 1, 2, 4, 8, 16
-#: Steps after which a shorter cycle is not looked for any more.
-_STEPS_MAX: Final = 2_000_000
+_LAST_RW, _MORE_RW, _NEIGHBOURS, _ORDERED = 1, 2, 4, 8
+#: Steps of a search after which it takes the first cycle of each component.
+_STEPS_MAX: Final = 1_000_000
 
 _KINDS: Final[dict[Order, frozenset[int]]] = {
     "": frozenset({WW, WR, RW, PASS}),
@@ -231,12 +231,14 @@ class _Finder:
 
     def _shortest(self, starts: Sequence[Edge]) -> Cycle | None:
         best: tuple[Edge, ...] | None = None
-        self._steps = 0
+        # Neighbours leave no room for an edge of the order.
+        is_longer = self._order and self._search.name == levels.G2_ITEM
+        shortest = self._search.shortest + bool(is_longer)
         for start in starts:
             way = self._way_back(start, inf if best is None else len(best) - 1)
             if way is not None:
                 best = way
-                if len(best) <= self._search.shortest:
+                if len(best) <= shortest:
                     break
             if best is not None and self._steps > _STEPS_MAX:
                 break
@@ -262,26 +264,33 @@ class _Finder:
             node, facts = at
             if node == start.source and self._is_end(facts):
                 return self._way(start, at, came)
-            for edge in self._successors.get(node, ()):
+            self._poll()
+            for target, moves, step, edge in self._moves.get(node, ()):
                 self._steps += 1
-                self._poll()
-                if self._component.get(edge.target) != self._component.get(node):
+                after = moves[facts]
+                if after is None or (ranks is not None and ranks.get(target, least) < least):
                     continue
-                if ranks is not None and ranks.get(edge.target, least) < least:
-                    continue
-                after = self._facts_after(edge, facts)
-                if after is None:
-                    continue
-                there = (edge.target, after)
-                longer = length if edge.kind == PASS else length + 1
+                there, longer = (target, after), length + step
                 if longer > length_max or (there in came and came[there][0] <= longer):
                     continue
                 came[there] = (longer, (at, edge))
-                if edge.kind == PASS:
-                    ahead.appendleft((there, longer))
-                else:
+                if step:
                     ahead.append((there, longer))
+                else:
+                    ahead.appendleft((there, longer))
         return None
+
+    @cached_property
+    def _moves(self) -> dict[int, list[tuple[int, Sequence[int | None], int, Edge]]]:
+        """By node, where edges within its component lead: node, facts after by those before, steps."""
+        after = [
+            [self._facts_after(kind, facts) for facts in range(16)] for kind in range(PASS + 1)
+        ]
+        found: dict[int, list[tuple[int, Sequence[int | None], int, Edge]]] = {}
+        for edge in self._inner:
+            move = (edge.target, after[edge.kind], int(edge.kind != PASS), edge)
+            found.setdefault(edge.source, []).append(move)
+        return found
 
     def _is_end(self, facts: int) -> bool:
         if self._search.name == levels.G_NONADJACENT and facts & _LAST_RW:
@@ -290,10 +299,10 @@ class _Finder:
             facts |= _NEIGHBOURS
         return facts & self._demands == self._demands
 
-    def _facts_after(self, edge: Edge, facts: int) -> int | None:
-        if edge.kind == PASS:
+    def _facts_after(self, kind: int, facts: int) -> int | None:
+        if kind == PASS:
             return facts
-        if edge.kind == RW:
+        if kind == RW:
             if RW not in self._search.kinds:
                 return None
             if facts & _LAST_RW:
@@ -301,10 +310,10 @@ class _Finder:
                     return None
                 facts |= _NEIGHBOURS
             return (facts | _LAST_RW | _MORE_RW) & self._facts
-        if edge.kind not in self._search.kinds and edge.kind < PROCESS:
+        if kind not in self._search.kinds and kind < PROCESS:
             return None
         facts &= ~_LAST_RW
-        if edge.kind == self._ordered:
+        if kind == self._ordered:
             facts |= _ORDERED
         return facts & self._facts
 
