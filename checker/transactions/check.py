@@ -126,7 +126,9 @@ class _Judgement:
             if is_long_fork(cycle):
                 names.insert(0, levels.LONG_FORK)
             keys = [found.table.keys[key] for key in teller.keys_of(cycle)]
-            operations = [teller.shown(edge.source, keys) for edge in cycle.edges]
+            # A cycle may have fifty thousand.
+            named = frozenset(keys)
+            operations = [teller.shown(edge.source, named) for edge in cycle.edges]
             details = {"key": key_text(keys[0]), "edges": teller.edges(cycle)}
             for name in names:
                 self.findings.note(

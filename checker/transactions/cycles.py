@@ -282,7 +282,7 @@ class _Finder:
 
     @cached_property
     def _moves(self) -> dict[int, list[tuple[int, Sequence[int | None], int, Edge]]]:
-        """By node, where edges within its component lead: node, facts after by those before, steps."""
+        """Nodes that edges within a component lead to, facts after by those before, and steps."""
         after = [
             [self._facts_after(kind, facts) for facts in range(16)] for kind in range(PASS + 1)
         ]
