@@ -1,8 +1,10 @@
-"""Measures the checker of transactions: ``python -m bench.transactions [--transactions N]``.
+"""Measures the checker of transactions: ``python -m bench.transactions [--rows NAMES]``.
 
-Makes serializable histories of both kinds, of several shapes, and prints for each the CPU seconds
-from operations to the verdict and the peak of memory, each in a process of its own. The exit code
-is 1 where a verdict was not valid. The last line is one JSON object.
+Makes histories, judges each in a process of its own, and prints the CPU seconds from operations in
+memory to the verdict, the peak of memory with the history in it, and for those that a file is
+written of, the CPU seconds of ``splitbrain check`` on it, all of its processes together. The exit
+code is 1 where a verdict is not the one that the history was made for. The last line is one JSON
+object.
 """
 
 import argparse
@@ -11,14 +13,19 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from copy import copy
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from splitbrain.checker.transactions.check import check
-from splitbrain.checker.transactions.levels import KINDS, Kind
+from splitbrain.checker.transactions.levels import KINDS, STRICT_SERIALIZABLE, Kind
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.history.records import PairedOperation
+from splitbrain.history.records import Event, PairedOperation
 
 _STEP_NS: Final = 1000
 
@@ -34,16 +41,23 @@ class Shape(NamedTuple):
     #: Shares of transactions without answer, and of those that fail.
     open_share: float = 0.0
     failed_share: float = 0.0
+    #: Whether each write follows a read of its key, and is all that the transaction does with it.
+    is_mini: bool = False
 
 
-SHAPES: Final = {
-    "usual": Shape(10, 10, 4, 100),
-    "many sessions": Shape(100, 10, 4, 100),
-    "many keys": Shape(10, 10_000, 4, 100),
-    "long": Shape(10, 100, 12, 100),
-    "open and failed": Shape(10, 10, 4, 100, 0.2, 0.1),
-    "few versions": Shape(10, 10, 4, 10),
-}
+_USUAL: Final = Shape(10, 10, 4, 100)
+
+
+def drawn_shape(random: Random) -> Shape:
+    """Shape between the ones that the rows name."""
+    return Shape(
+        sessions=round(2 * 50 ** random.random()),
+        keys=round(10_000 ** random.random()),
+        length_max=random.randint(1, 12),
+        writes_per_key=round(5 * 40 ** random.random()),
+        open_share=random.choice((0.0, 0.05, 0.2)),
+        failed_share=random.choice((0.0, 0.1)),
+    )
 
 
 def history(kind: Kind, shape: Shape, count: int, seed: int) -> list[PairedOperation]:
@@ -61,12 +75,17 @@ def history(kind: Kind, shape: Shape, count: int, seed: int) -> list[PairedOpera
             outcome = "info" if draw < shape.open_share else "fail"
         asked: list[list[Any]] = []
         answered: list[list[Any]] = []
-        for _ in range(random.randint(1, shape.length_max)):
-            place = min(int(random.paretovariate(1.0)) - 1, shape.keys - 1)
+        places = [
+            min(int(random.paretovariate(1.0)) - 1, shape.keys - 1)
+            for _ in range(random.randint(1, shape.length_max))
+        ]
+        for place in {*places} if shape.is_mini else places:
             key = keys[place]
-            if random.random() < 0.5:
+            is_write = random.random() < 0.5
+            if shape.is_mini or not is_write:
                 asked.append(["r", key, None])
                 answered.append(["r", key, copy(state.get(key))])
+            if not is_write:
                 continue
             values += 1
             f = "append" if kind == "list-append" else "w"
@@ -99,53 +118,165 @@ def _operation(
     )
 
 
-def measure(kind: Kind, name: str, count: int, seed: int) -> dict[str, Any]:
-    """Judge one history in this process."""
-    operations = history(kind, SHAPES[name], count, seed)
-    began = time.process_time()
-    result = check(operations, Unlimited(), kind)
-    cpu_s = time.process_time() - began
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {
-        "kind": kind,
-        "shape": name,
-        "transactions": count,
-        "verdict": result.verdict.value,
-        "cpu_s": round(cpu_s, 2),
-        "peak_mib": round(peak_mib),
+def ring(count: int) -> list[PairedOperation]:
+    """Transactions each of which missed the append of the next one, the last that of the first."""
+    shape = Shape(count, count, 2, 1)
+    found: list[PairedOperation] = []
+    for number in range(count - 1):
+        parts = [["r", (number + 1) % (count - 1), None], ["append", number, 1]]
+        found.append(_operation(number, shape, parts, parts, "ok"))
+    # Everything overlaps; one more saw all of them.
+    keys = range(count - 1)
+    asked, answered = [["r", key, None] for key in keys], [["r", key, [1]] for key in keys]
+    found.append(_operation(count - 1, shape, asked, answered, "ok"))
+    return found
+
+
+def skewed(count: int, seed: int) -> list[PairedOperation]:
+    """Transactions on snapshots up to ten transactions old, none of which overwrites another's."""
+    random = Random(seed)
+    shape = Shape(10, 10, 4, 100)
+    state: dict[int, tuple[int, ...]] = dict.fromkeys(range(shape.keys), ())
+    past = [state]
+    born = shape.keys
+    found: list[PairedOperation] = []
+    for number in range(count):
+        seen = random.choice(past)
+        free = [key for key in state if seen.get(key) == state[key]]
+        keys = random.sample(sorted(seen), 3)
+        asked: list[list[Any]] = [["r", key, None] for key in keys]
+        answered: list[list[Any]] = [["r", key, [*seen[key]]] for key in keys]
+        state = dict(state)
+        if free:
+            key = random.choice(free)
+            for parts in (asked, answered):
+                parts.append(["append", key, number])
+            state[key] = (*state[key], number)
+            if len(state[key]) == shape.writes_per_key:
+                del state[key]
+                state[born] = ()
+                born += 1
+        past = [*past, state][-10:]
+        found.append(_operation(number, shape, asked, answered, "ok"))
+    return found
+
+
+class Row(NamedTuple):
+    """One history, and how it is judged."""
+
+    kind: Kind
+    make: Callable[[], list[PairedOperation]]
+    level: str = STRICT_SERIALIZABLE
+    verdict: str = "valid"
+    #: Whether it is written to a file and judged from there, too.
+    from_file: bool = False
+
+
+def rows_of(seed: int, drawn: int) -> dict[str, Row]:
+    """Rows by name; the last ones are drawn by the seed."""
+    mini = Shape(10, 1000, 2, 100, is_mini=True)
+
+    def of(kind: Kind, shape: Shape, count: int, **fields: Any) -> Row:
+        return Row(kind, lambda: history(kind, shape, count, seed), **fields)
+
+    found = {
+        "lists 100,000": of("list-append", _USUAL, 100_000, from_file=True),
+        "lists 1,000,000": of("list-append", _USUAL, 1_000_000),
+        "mini SI 100,000": of(
+            "rw-register", mini, 100_000, level="snapshot-isolation", from_file=True
+        ),
+        "mini SER 100,000": of("rw-register", mini, 100_000, level="serializable"),
+        "registers 100,000": of("rw-register", _USUAL, 100_000),
+        "ring 50,000": Row("list-append", lambda: ring(50_000), verdict="invalid"),
+        "skew 10,000": Row("list-append", lambda: skewed(10_000, seed), verdict="invalid"),
     }
+    random = Random(seed)
+    for number in range(drawn):
+        shape = drawn_shape(random)
+        kind = KINDS[number % len(KINDS)]
+        # An order of registers' blind writes may stay open; those of an open one are blind.
+        if kind == "rw-register":
+            shape = shape._replace(is_mini=True, open_share=0.0)
+        found[f"drawn {number}"] = of(kind, shape, 50_000)
+    return found
+
+
+def measure(row: Row) -> dict[str, Any]:
+    """Judge one history in this process, and from a file by the command if so."""
+    operations = row.make()
+    began = time.process_time()
+    result = check(operations, Unlimited(), row.kind, row.level)
+    found: dict[str, Any] = {
+        "transactions": len(operations),
+        "verdict": result.verdict.value,
+        "as_expected": result.verdict.value == row.verdict,
+        "cpu_s": round(time.process_time() - began, 2),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+    shortest = [len(v["edges"]) for v in result.violations if "edges" in v]
+    if shortest:
+        found["shortest_cycle"] = min(shortest)
+    if row.from_file:
+        found["end_to_end_cpu_s"] = round(_check_file(row, operations), 2)
+    return found
+
+
+def _check_file(row: Row, operations: Sequence[PairedOperation]) -> float:
+    """Return the CPU seconds of the command that judges the same from a file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "history.jsonl"
+        path.write_bytes(b"".join(map(_line, _events(operations))))
+        command = [sys.executable, "-m", "splitbrain.harness.cli", "check", str(path)]
+        command += ["--model", row.kind, "--level", row.level]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != (0 if row.verdict == "valid" else 1):
+        raise SystemExit(f"{' '.join(command)} did not judge as expected: {done.stdout}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _events(operations: Sequence[PairedOperation]) -> list[Event]:
+    last = max(operation.start for operation in operations) + _STEP_NS
+    events: list[tuple[int, Event]] = []
+    for o in operations:
+        end, value = last if o.end is None else o.end, o.result if o.type == "ok" else o.argument
+        events.append((o.start, Event(0, o.start, o.process, "invoke", "txn", value=o.argument)))
+        events.append((end, Event(0, end, o.process, o.type, "txn", value=value)))
+    events.sort(key=lambda timed: timed[0])
+    return [msgspec.structs.replace(e, index=index) for index, (_, e) in enumerate(events)]
+
+
+def _line(event: Event) -> bytes:
+    return msgspec.json.encode(event) + b"\n"
 
 
 def main() -> int:
-    """Measure every shape; exit code 1 where a verdict is not valid."""
+    """Measure every row; exit code 1 where a verdict is not as expected."""
     parser = argparse.ArgumentParser(prog="python -m bench.transactions")
-    parser.add_argument("--transactions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--shapes", default=",".join(SHAPES), help="names with commas between")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="names with commas between")
+    parser.add_argument("--drawn", type=int, default=6, help="number of drawn shapes")
+    parser.add_argument("--rows", help="names of rows with semicolons between; all by default")
     parser.add_argument("--one", action="store_true", help="measure in this process, print JSON")
     options = parser.parse_args()
-    shapes, kinds = options.shapes.split(","), options.kinds.split(",")
+    rows = rows_of(options.seed, options.drawn)
+    names = options.rows.split(";") if options.rows else list(rows)
     if options.one:
-        found = measure(kinds[0], shapes[0], options.transactions, options.seed)
-        sys.stdout.write(json.dumps(found) + "\n")
+        sys.stdout.write(json.dumps(measure(rows[names[0]])) + "\n")
         return 0
-    rows: list[dict[str, Any]] = []
-    sys.stdout.write(f"{'kind':<14}{'shape':<18}{'verdict':<10}{'CPU s':>7}{'MiB':>7}\n")
-    for kind in kinds:
-        for name in shapes:
-            command = [sys.executable, "-m", "bench.transactions", "--one", "--kinds", kind]
-            command += ["--shapes", name, "--transactions", str(options.transactions)]
-            command += ["--seed", str(options.seed)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-            row = json.loads(done.stdout)
-            rows.append(row)
-            sys.stdout.write(
-                f"{kind:<14}{name:<18}{row['verdict']:<10}{row['cpu_s']:>7}{row['peak_mib']:>7}\n"
-            )
-            sys.stdout.flush()
-    sys.stdout.write(json.dumps({"rows": rows}) + "\n")
-    return int(any(row["verdict"] != "valid" for row in rows))
+    measured: list[dict[str, Any]] = []
+    heads = f"{'CPU s':>8}{'MiB':>7}{'from file':>11}"
+    sys.stdout.write(f"{'row':<20}{'kind':<13}{'verdict':<9}{heads}\n")
+    for name in names:
+        command = [sys.executable, "-m", "bench.transactions", "--one", "--rows", name]
+        command += ["--seed", str(options.seed), "--drawn", str(options.drawn)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        row = {"row": name, "kind": rows[name].kind, **json.loads(done.stdout)}
+        measured.append(row)
+        figures = f"{row['cpu_s']:>8}{row['peak_mib']:>7}{row.get('end_to_end_cpu_s', ''):>11}"
+        sys.stdout.write(f"{name:<20}{row['kind']:<13}{row['verdict']:<9}{figures}\n")
+        sys.stdout.flush()
+    sys.stdout.write(json.dumps({"rows": measured}) + "\n")
+    return int(not all(row["as_expected"] for row in measured))
 
 
 if __name__ == "__main__":

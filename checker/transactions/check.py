@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from splitbrain.checker.findings import Findings, Undecided, counted
+from splitbrain.checker.findings import Findings, counted
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.commit_orders import (
     STAGES,
@@ -40,11 +40,11 @@ from splitbrain.checker.transactions.levels import (
     in_words,
 )
 from splitbrain.checker.transactions.list_versions import list_dependencies
-from splitbrain.checker.transactions.micro_operations import Sense, table_of
 from splitbrain.checker.transactions.openness import decide_open, is_open
-from splitbrain.checker.transactions.orders import add_orders
+from splitbrain.checker.transactions.orders import Orders
 from splitbrain.checker.transactions.register_versions import register_dependencies
 from splitbrain.checker.transactions.sight_telling import SightTeller
+from splitbrain.checker.transactions.table_builder import table_of
 from splitbrain.checker.transactions.telling import Teller, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -81,23 +81,19 @@ class _Judgement:
         ]
         harmless = [anomaly for anomaly in levels.ANOMALIES if anomaly not in forbidden]
         self.findings = Findings(name, budget, forbidden, harmless)
+        #: Whether the places of transactions in time are an order that explains every read.
+        self._is_serial = False
         #: Sentence on the levels that are left; empty until all was looked at.
         self.lattice = ""
 
     def judge(self) -> tuple[dict[str, Any], str, str | None]:
         """Note all anomalies; return figures, the reason for valid, and that for unknown."""
         poll = self.findings.poll
-        sense = Sense(self._kind)
-        for operation in self._operations:
-            problem = sense(operation)
-            if problem is not None:
-                raise Undecided(f"the transaction of index {operation.index}: {problem}")
         table = table_of(self._operations, self._kind, poll)
         infer = list_dependencies if self._kind == "list-append" else register_dependencies
         found = infer(table, poll)
         for anomaly in [*lost_writes(table, self._kind), *found.anomalies]:
             self._note(anomaly)
-        add_orders(table, found.happened, found.edges)
         edges = self._core(found)
         self._note_cycles(found, edges)
         undecided = self._decide(found, edges)
@@ -120,6 +116,8 @@ class _Judgement:
     def _decide(self, found: Dependencies, edges: Sequence[Edge]) -> str | None:
         """Look at what single cycles do not show; return why the level stays open, if it does."""
         level, poll = self._level, self.findings.poll
+        if self._is_serial:
+            return None
         if level.base == "read-uncommitted" and levels.INCOMPATIBLE_ORDER in self._anomalies():
             return (
                 "Reads contradict each other, so nothing is known of the order of those versions."
@@ -143,8 +141,18 @@ class _Judgement:
         return [name for name, count in self.findings.counts.items() if count]
 
     def _core(self, found: Dependencies) -> list[Edge]:
+        orders = Orders(found.table, found.happened, found.edges)
+        # Of registers a serial order is looked for along the edges; a key whose reads contradict
+        # each other has none.
+        are_all_known = not self._anomalies() and not (
+            found.unordered and self._kind == "rw-register"
+        )
+        self._is_serial = are_all_known and orders.prove_no_cycle
+        if self._is_serial:
+            return []
+        places = orders.add()
         source, target, kind, proof = found.edges.columns()
-        kept = core_of(found.edges.nodes, source, target)
+        kept = core_of(places, source, target)
         columns = np.stack([column[kept] for column in (source, target, kind, proof)], axis=1)
         return [Edge(*row) for row in columns.tolist()]
 
@@ -164,7 +172,9 @@ class _Judgement:
             if is_long_fork(cycle):
                 names.insert(0, levels.LONG_FORK)
             keys = [found.table.keys[key] for key in teller.keys_of(cycle)]
-            operations = [teller.shown(edge.source, keys) for edge in cycle.edges]
+            # A cycle may have fifty thousand.
+            named = frozenset(keys)
+            operations = [teller.shown(edge.source, named) for edge in cycle.edges]
             details = {
                 "key": key_text(keys[0]),
                 "edges": teller.edges(cycle),

@@ -90,6 +90,7 @@ class CommitOrders:
         self._found, self._poll = found, poll
         table = found.table
         self._columns = found.edges.columns()
+        self._flat = np.zeros(found.edges.nodes, dtype=np.int64)
         self._keys = len(table.keys)
         self.reads = reads_of(found, self._columns)
         self._places = int(self.reads.place.max(initial=0)) + 2
@@ -229,7 +230,7 @@ class CommitOrders:
             kinds = np.full(int(firm.sum()), stage, dtype=np.int64)
             new = (writer[firm], behind[firm], kinds, number[firm])
             columns = [np.concatenate(pair) for pair in zip(columns, new, strict=True)]
-            kept = core_of(self._found.edges.nodes, columns[0], columns[1])
+            kept = core_of(self._flat, columns[0], columns[1])
             edges = [Edge(*each) for each in np.stack(columns, axis=1)[kept].tolist()]
             transactions = len(self._found.happened)
             yield from cycles_through(STAGES[stage], stage, edges, transactions, self._poll)
@@ -242,7 +243,7 @@ class CommitOrders:
             return True
         source = np.concatenate([certain[0], writer])
         target = np.concatenate([certain[1], behind])
-        return bool(core_of(self._found.edges.nodes, source, target).any())
+        return bool(core_of(self._flat, source, target).any())
 
     def _not_known(self, writer: Nodes, row: Nodes, known: Nodes) -> tuple[Nodes, Nodes, Nodes]:
         """Return each sight once that is not known yet, and what is known with them."""

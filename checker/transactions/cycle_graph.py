@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, get_args
 
-from splitbrain.checker.explanation import Relation, RelationKind, build_cycle, to_data
+from splitbrain.checker.explanation import NODES_MAX, Relation, RelationKind, build_cycle, to_data
 from splitbrain.checker.transactions.cycles import Cycle
 from splitbrain.checker.transactions.dependencies import KIND_NAMES
 from splitbrain.history.identity import operation_as_json
@@ -34,4 +34,7 @@ def drawn(
         for edge in cycle.edges
     ]
     graph = build_cycle(shown, relations, lambda operation: str(operation.argument))
-    return {"core": [operation_as_json(each) for each in shown], "graph": to_data(graph)}
+    return {
+        "core": [operation_as_json(each) for each in shown[:NODES_MAX]],
+        "graph": to_data(graph),
+    }

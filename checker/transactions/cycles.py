@@ -6,20 +6,27 @@ that are (G2-item); and on the strongest order without which it is none. Sources
 and Gotsman 2018; Kingsbury and Alvaro 2020.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from math import inf
 from typing import Final, NamedTuple
 
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.dependencies import PASS, PROCESS, REALTIME, RW, WR, WW
-from splitbrain.checker.transactions.graph import Edge, Successors, components, successors_of
+from splitbrain.checker.transactions.graph import (
+    Edge,
+    Successors,
+    components,
+    ranks_of,
+    successors_of,
+)
 from splitbrain.checker.transactions.levels import Order
 
 #: Facts about the way so far.
-_LAST_RW, _MORE_RW, _NEIGHBOURS, _READ, _ORDERED = 1, 2, 4, 8, 16
-#: Steps after which a shorter cycle is not looked for any more.
-_STEPS_MAX: Final = 2_000_000
+_LAST_RW, _MORE_RW, _NEIGHBOURS, _ORDERED = 1, 2, 4, 8
+#: Steps of a search after which it takes the first cycle of each component.
+_STEPS_MAX: Final = 1_000_000
 
 _KINDS: Final[dict[Order, frozenset[int]]] = {
     "": frozenset({WW, WR, RW, PASS}),
@@ -122,6 +129,12 @@ class _Finder:
         self._successors: Successors = successors_of(e for e in edges if e.kind in usable)
         self._component = components(self._successors, poll)
         self._ordered = _ORDER_KIND.get(order, -1)
+        #: Starts that can close a cycle of the kind are told apart from all others at first.
+        self._may_close = {
+            levels.G_SINGLE: self._is_led_back,
+            levels.G_NONADJACENT: self._is_between_others,
+            levels.G2_ITEM: self._is_near_neighbours,
+        }.get(search.name)
         self._facts = search.facts | (_ORDERED if order else 0)
         self._demands = search.demands | (_ORDERED if order else 0)
         self._steps = 0
@@ -129,29 +142,111 @@ class _Finder:
     def cycles(self) -> Iterator[Cycle]:
         """Yield the shortest cycle found in each component."""
         starts: dict[int, list[Edge]] = {}
-        for source, edges in self._successors.items():
-            component = self._component.get(source)
-            if component is None:
+        ordered: set[int] = set()
+        for edge in self._inner:
+            component = self._component[edge.source]
+            if edge.kind in self._search.first:
+                starts.setdefault(component, []).append(edge)
+            if edge.kind == self._ordered:
+                ordered.add(component)
+        for component, several in starts.items():
+            if self._order and component not in ordered:
                 continue
-            for edge in edges:
-                if (
-                    edge.kind in self._search.first
-                    and self._component.get(edge.target) == component
-                ):
-                    starts.setdefault(component, []).append(edge)
-        for several in starts.values():
-            found = self._shortest(several)
+            may_close = self._may_close
+            found = self._shortest(several if may_close is None else [*filter(may_close, several)])
             if found is not None:
                 yield found
 
+    @cached_property
+    def _inner(self) -> list[Edge]:
+        """Edges within components."""
+        of = self._component.get
+        return [
+            edge
+            for source, edges in self._successors.items()
+            if source in self._component
+            for edge in edges
+            if of(edge.target) == of(source)
+        ]
+
+    @cached_property
+    def _ranks(self) -> dict[int, int]:
+        """Ranks by the edges that the rest of a cycle may have."""
+        after: dict[int, list[int]] = {}
+        for edge in self._inner:
+            if edge.kind in self._search.kinds or edge.kind >= PROCESS:
+                after.setdefault(edge.source, []).append(edge.target)
+        return ranks_of(after, self._poll)
+
+    def _is_led_back(self, start: Edge) -> bool:
+        """Return whether the rest may lead from the end of an anti-dependency to its begin."""
+        here, there = self._ranks.get(start.target), self._ranks.get(start.source)
+        return here is not None and there is not None and there <= here
+
+    @cached_property
+    def _ranks_between(self) -> dict[int, int]:
+        """Ranks of nodes, twice each: entered by an anti-dependency (odd), or otherwise.
+
+        No anti-dependency leaves the first ones.
+        """
+        after: dict[int, list[int]] = {}
+        for edge in self._inner:
+            here, there = 2 * edge.source, 2 * edge.target
+            if edge.kind == RW:
+                after.setdefault(here, []).append(there + 1)
+                continue
+            after.setdefault(here, []).append(there)
+            after.setdefault(here + 1, []).append(there + (edge.kind == PASS))
+        return ranks_of(after, self._poll)
+
+    @cached_property
+    def _anti_dependencies(self) -> Counter[int]:
+        """Number of those that lie on cycles of nodes by ``_ranks_between``, by rank."""
+        return Counter(
+            self._ranks_between[2 * edge.source]
+            for edge in self._inner
+            if edge.kind == RW and self._is_between(edge)
+        )
+
+    def _is_between(self, edge: Edge) -> bool:
+        ranks = self._ranks_between
+        return ranks[2 * edge.source] == ranks[2 * edge.target + 1]
+
+    def _is_between_others(self, start: Edge) -> bool:
+        """Return whether an anti-dependency lies on a closed way without neighbouring ones."""
+        rank = self._ranks_between[2 * start.source]
+        return self._is_between(start) and self._anti_dependencies[rank] > 1
+
+    @cached_property
+    def _with_neighbours(self) -> set[int]:
+        """Components in which one anti-dependency follows another."""
+        entered = [edge.target for edge in self._inner if edge.kind == RW]
+        reached = set(entered)
+        passes = successors_of(edge for edge in self._inner if edge.kind == PASS)
+        while entered:
+            for edge in passes.get(entered.pop(), ()):
+                if edge.target not in reached:
+                    reached.add(edge.target)
+                    entered.append(edge.target)
+        return {
+            self._component[edge.source]
+            for edge in self._inner
+            if edge.kind == RW and edge.source in reached
+        }
+
+    def _is_near_neighbours(self, start: Edge) -> bool:
+        return self._component[start.source] in self._with_neighbours
+
     def _shortest(self, starts: Sequence[Edge]) -> Cycle | None:
         best: tuple[Edge, ...] | None = None
-        self._steps = 0
+        # Neighbours leave no room for an edge of the order.
+        is_longer = self._order and self._search.name == levels.G2_ITEM
+        shortest = self._search.shortest + bool(is_longer)
         for start in starts:
             way = self._way_back(start, inf if best is None else len(best) - 1)
             if way is not None:
                 best = way
-                if len(best) <= self._search.shortest:
+                if len(best) <= shortest:
                     break
             if best is not None and self._steps > _STEPS_MAX:
                 break
@@ -164,6 +259,9 @@ class _Finder:
         """
         facts = _LAST_RW & self._facts if start.kind == RW else 0
         first = (start.target, facts)
+        # Nobody comes back from below.
+        ranks = self._ranks if self._search.name == levels.G_SINGLE else None
+        least = 0 if ranks is None else ranks[start.source]
         #: Length up to each state, and the step that led there.
         came: _Came = {first: (1, None)}
         ahead = deque([(first, 1)])
@@ -174,24 +272,33 @@ class _Finder:
             node, facts = at
             if node == start.source and self._is_end(facts):
                 return self._way(start, at, came)
-            for edge in self._successors.get(node, ()):
+            self._poll()
+            for target, moves, step, edge in self._moves.get(node, ()):
                 self._steps += 1
-                self._poll()
-                if self._component.get(edge.target) != self._component.get(node):
+                after = moves[facts]
+                if after is None or (ranks is not None and ranks.get(target, least) < least):
                     continue
-                after = self._facts_after(edge, facts)
-                if after is None:
-                    continue
-                there = (edge.target, after)
-                longer = length if edge.kind == PASS else length + 1
+                there, longer = (target, after), length + step
                 if longer > length_max or (there in came and came[there][0] <= longer):
                     continue
                 came[there] = (longer, (at, edge))
-                if edge.kind == PASS:
-                    ahead.appendleft((there, longer))
-                else:
+                if step:
                     ahead.append((there, longer))
+                else:
+                    ahead.appendleft((there, longer))
         return None
+
+    @cached_property
+    def _moves(self) -> dict[int, list[tuple[int, Sequence[int | None], int, Edge]]]:
+        """Nodes that edges within a component lead to, facts after by those before, and steps."""
+        after = [
+            [self._facts_after(kind, facts) for facts in range(16)] for kind in range(PASS + 1)
+        ]
+        found: dict[int, list[tuple[int, Sequence[int | None], int, Edge]]] = {}
+        for edge in self._inner:
+            move = (edge.target, after[edge.kind], int(edge.kind != PASS), edge)
+            found.setdefault(edge.source, []).append(move)
+        return found
 
     def _is_end(self, facts: int) -> bool:
         if self._search.name == levels.G_NONADJACENT and facts & _LAST_RW:
@@ -200,10 +307,10 @@ class _Finder:
             facts |= _NEIGHBOURS
         return facts & self._demands == self._demands
 
-    def _facts_after(self, edge: Edge, facts: int) -> int | None:
-        if edge.kind == PASS:
+    def _facts_after(self, kind: int, facts: int) -> int | None:
+        if kind == PASS:
             return facts
-        if edge.kind == RW:
+        if kind == RW:
             if RW not in self._search.kinds:
                 return None
             if facts & _LAST_RW:
@@ -211,10 +318,10 @@ class _Finder:
                     return None
                 facts |= _NEIGHBOURS
             return (facts | _LAST_RW | _MORE_RW) & self._facts
-        if edge.kind not in self._search.kinds and edge.kind < PROCESS:
+        if kind not in self._search.kinds and kind < PROCESS:
             return None
         facts &= ~_LAST_RW
-        if edge.kind == self._ordered:
+        if kind == self._ordered:
             facts |= _ORDERED
         return facts & self._facts
 

@@ -27,7 +27,7 @@ KIND_NAMES: Final = ("ww", "wr", "rw", "process", "realtime", "pass", *["commit"
 #: No read and no write that an edge was found from.
 NO_PROOF: Final = -1
 #: Direct edges instead of stations up to so many.
-_DIRECT_MAX: Final = 64
+DIRECT_MAX: Final = 64
 
 Nodes = NDArray[np.int64]
 
@@ -71,7 +71,7 @@ class Edges:
     def fan(self, sources: Iterable[tuple[int, int]], kind: int, targets: Sequence[int]) -> None:
         """Add an edge from each source, with its proof, to each target but itself."""
         several = list(sources)
-        if len(several) * len(targets) <= _DIRECT_MAX:
+        if len(several) * len(targets) <= DIRECT_MAX:
             for source, proof in several:
                 for target in targets:
                     if source != target:
@@ -130,15 +130,11 @@ class Dependencies(NamedTuple):
     unordered: list[tuple[Any, list[int]]]
 
 
-def has_happened(table: Table, read_writes: Iterable[int]) -> NDArray[np.bool_]:
+def has_happened(table: Table, read_writes: Nodes) -> NDArray[np.bool_]:
     """Return which transactions happened; ``read_writes`` are the writes that somebody read."""
-    operations = table.operations
-    happened = np.array([operation.type == "ok" for operation in operations], dtype=bool)
-    for write in read_writes:
-        txn = table.writes[write].txn
-        if operations[txn].type == "info":
-            happened[txn] = True
-    return happened
+    happened = table.is_ok.copy()
+    happened[table.writes.txns[read_writes]] = True
+    return happened & ~table.has_failed
 
 
 def called(table: Table, txn: int) -> str:

@@ -5,6 +5,8 @@ final read of its key that began after it had ended lacks it, and no final read 
 may have been written again, so there only one that is empty at the end has lost something.
 """
 
+import numpy as np
+
 from splitbrain.checker.models.model import text_of
 from splitbrain.checker.transactions.dependencies import Anomaly, called
 from splitbrain.checker.transactions.levels import LOST, Kind
@@ -13,22 +15,22 @@ from splitbrain.checker.transactions.micro_operations import Read, Table, hashab
 
 def lost_writes(table: Table, kind: Kind) -> list[Anomaly]:
     """Return the lost writes of a history, one for each list, at most one for each register."""
+    is_final = np.array([operation.final for operation in table.operations], dtype=bool)
     final: dict[int, list[Read]] = {}
-    for read in table.reads:
-        operation = table.operations[read.txn]
-        if operation.final and operation.type == "ok":
-            final.setdefault(read.key, []).append(read)
+    for number in np.flatnonzero(is_final[table.reads.txns]).tolist():
+        read = table.reads[number]
+        final.setdefault(read.key, []).append(read)
     shown = {key: _shown(reads, kind) for key, reads in final.items()}
     # Whoever began last saw most.
     last = {
         key: max(reads, key=lambda r: table.operations[r.txn].start) for key, reads in final.items()
     }
     found: list[Anomaly] = []
-    for write in table.writes:
-        if write.key not in final:
-            continue
+    is_asked = np.isin(table.writes.keys, [*final]) & table.is_ok[table.writes.txns]
+    for number in np.flatnonzero(is_asked).tolist():
+        write = table.writes[number]
         operation, read = table.operations[write.txn], last[write.key]
-        if operation.type != "ok" or operation.end is None:
+        if operation.end is None:
             continue
         if operation.end >= table.operations[read.txn].start or read.txn == write.txn:
             continue

@@ -1,12 +1,13 @@
 """Graph of transactions, and the part of it that cycles lie in; pure.
 
-Nodes are peeled off until each has a predecessor and a successor among the rest; of a history
-without anomalies nothing is left. The rest is taken apart into strongly connected components.
-Sources: Kahn 1962; Tarjan 1972.
+Nodes have places. A cycle that leads down to a place leads up from it, too, so it lies where edges
+lead down. There nodes are peeled off until each has a predecessor and a successor among the rest,
+which is taken apart into strongly connected components. Sources: Kahn 1962; Tarjan 1972.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +24,62 @@ class Edge(NamedTuple):
     proof: int
 
 
+#: Least difference of the places that an edge leads between.
+STEP: Final = 2
+#: Rounds after which a cycle, or a long chain, is taken for the reason why places do not settle.
+_ROUNDS_MAX: Final = 300
 #: Edges by their source.
 Successors = Mapping[int, Sequence[Edge]]
 
 
-def core_of(count: int, source: Nodes, target: Nodes) -> NDArray[np.bool_]:
-    """Return which edges are left once nodes that no cycle can hold are peeled off."""
-    kept = np.ones(len(source), dtype=bool)
-    for here, there in ((source, target), (target, source)):
-        left = _unreached(count, here[kept], there[kept])
-        if not left.any():
-            return np.zeros(len(source), dtype=bool)
+def raised(places: Nodes, source: Nodes, target: Nodes) -> bool:
+    """Raise places until each edge leads up by ``STEP``; return whether that came to an end."""
+    moved = np.ones(len(places), dtype=bool)
+    for _ in range(_ROUNDS_MAX):
+        edges = np.flatnonzero(moved[source])
+        least, there = places[source[edges]] + STEP, target[edges]
+        low = places[there] < least
+        if not low.any():
+            return True
+        np.maximum.at(places, there[low], least[low])
+        moved[:] = False
+        moved[there[low]] = True
+    return False
+
+
+def core_of(places: Nodes, source: Nodes, target: Nodes) -> NDArray[np.bool_]:
+    """Return which edges are left once nodes that no cycle can hold are peeled off.
+
+    The more edges lead to a greater place the less is looked at; where no places are known, all
+    nodes may have one.
+    """
+    stretch = _stretches(places, source, target)
+    kept = (stretch[source] >= 0) & (stretch[source] == stretch[target])
+    for _ in range(2):
+        edges = np.flatnonzero(kept)
+        nodes, ends = np.unique((source[edges], target[edges]), return_inverse=True)
+        left = np.zeros(len(places), dtype=bool)
+        left[nodes] = _unreached(len(nodes), *ends.reshape(2, -1))
         kept &= left[source] & left[target]
+        # The second time from behind.
+        source, target = target, source
     return kept
+
+
+def _stretches(places: Nodes, source: Nodes, target: Nodes) -> Nodes:
+    """Return the number of the stretch of places that each node lies in; -1 for those in none.
+
+    A stretch is what edges that do not lead up span together.
+    """
+    down = places[source] >= places[target]
+    if not down.any():
+        return np.full(len(places), -1)
+    order = np.argsort(places[target[down]])
+    low, high = places[target[down]][order], np.maximum.accumulate(places[source[down]][order])
+    begins = np.flatnonzero(low[1:] > high[:-1]) + 1
+    low, high = low[np.append(0, begins)], high[np.append(begins, len(low)) - 1]
+    number = np.searchsorted(low, places, side="right") - 1
+    return np.where(places <= high[number], number, -1)
 
 
 def _unreached(count: int, source: Nodes, target: Nodes) -> NDArray[np.bool_]:
@@ -63,48 +107,47 @@ def successors_of(edges: Iterable[Edge]) -> dict[int, list[Edge]]:
 
 
 def components(successors: Successors, poll: Callable[[], None]) -> dict[int, int]:
-    """Return the number of the component of each node that is on a cycle, without recursion."""
+    """Return the number of the component of each node that is on a cycle."""
+    ranks = ranks_of(
+        {node: [edge.target for edge in edges] for node, edges in successors.items()}, poll
+    )
+    sizes = Counter(ranks.values())
+    return {node: rank for node, rank in ranks.items() if sizes[rank] > 1}
+
+
+def ranks_of(after: Mapping[int, Sequence[int]], poll: Callable[[], None]) -> dict[int, int]:
+    """Return a number for each node, the same within a component; no edge leads to a greater one.
+
+    Without recursion.
+    """
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     open_nodes: list[int] = []
     found: dict[int, int] = {}
-    closed: set[int] = set()
-    for root in successors:
+    number = 0
+    for root in after:
         if root in index:
             continue
-        walk = [(root, iter(successors[root]))]
+        walk = [(root, iter(after[root]))]
         index[root] = low[root] = len(index)
         open_nodes.append(root)
         while walk:
             node, rest = walk[-1]
             poll()
-            for edge in rest:
-                other = edge.target
+            for other in rest:
                 if other not in index:
                     index[other] = low[other] = len(index)
                     open_nodes.append(other)
-                    walk.append((other, iter(successors.get(other, ()))))
+                    walk.append((other, iter(after.get(other, ()))))
                     break
-                if other not in closed:
-                    low[node] = min(low[node], index[other])
+                if other not in found and index[other] < low[node]:
+                    low[node] = index[other]
             else:
                 walk.pop()
-                if walk:
-                    above = walk[-1][0]
-                    low[above] = min(low[above], low[node])
+                if walk and low[node] < low[walk[-1][0]]:
+                    low[walk[-1][0]] = low[node]
                 if low[node] == index[node]:
-                    _close(node, open_nodes, closed, found)
+                    number += 1
+                    while node not in found:
+                        found[open_nodes.pop()] = number
     return found
-
-
-def _close(node: int, open_nodes: list[int], closed: set[int], found: dict[int, int]) -> None:
-    members: list[int] = []
-    while True:
-        member = open_nodes.pop()
-        members.append(member)
-        closed.add(member)
-        if member == node:
-            break
-    if len(members) > 1:
-        number = next(iter(reversed(found.values())), -1) + 1
-        found.update(dict.fromkeys(members, number))

@@ -4,7 +4,8 @@ The longest read of a key is its version order as far as it goes; what nobody re
 key whose reads contradict each other gives no edges. Source: Kingsbury and Alvaro 2020, section 4.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,21 +36,21 @@ class _Order(NamedTuple):
 
     #: Writes in their order, ``_UNKNOWN`` for values that nobody wrote.
     writes: list[int]
-    reads: list[int]
     is_broken: bool
 
 
 def list_dependencies(table: Table, poll: Callable[[], None]) -> Dependencies:
     """Infer everything that the reads of a list-append history show."""
     anomalies: list[Anomaly] = []
-    seen: set[int] = set()
+    seen: list[int] = []
+    lengths = np.fromiter(map(len, table.reads.values), dtype=np.int64, count=len(table.reads))
     orders = [
-        _order_of(table, key, reads, anomalies, seen, poll)
-        for key, reads in enumerate(_reads_by_key(table))
+        _order_of(table, key, lengths, anomalies, seen, poll) for key in range(len(table.keys))
     ]
-    happened = has_happened(table, seen)
+    read_writes = np.array(seen, dtype=np.int64)
+    happened = has_happened(table, read_writes[read_writes != _UNKNOWN])
     edges = Edges(len(table.operations))
-    columns = _Columns(table, orders, happened)
+    columns = _Columns(table, orders, lengths, happened)
     columns.note(anomalies)
     columns.add_edges(edges)
     unordered = _add_unread(table, orders, columns, edges)
@@ -57,53 +58,48 @@ def list_dependencies(table: Table, poll: Callable[[], None]) -> Dependencies:
     return Dependencies(table, edges, anomalies, happened, unordered)
 
 
-def _reads_by_key(table: Table) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in table.keys]
-    for number, read in enumerate(table.reads):
-        found[read.key].append(number)
-    return found
-
-
 def _order_of(
     table: Table,
     key: int,
-    reads: list[int],
+    lengths: Nodes,
     anomalies: list[Anomaly],
-    seen: set[int],
+    seen: list[int],
     poll: Callable[[], None],
 ) -> _Order:
-    if not reads:
-        return _Order([], [], is_broken=False)
-    values = [table.reads[read].value for read in reads]
-    longest = max(values, key=len)
-    place = values.index(longest)
-    writes = _writes_in(table, key, longest)
-    seen.update(writes)
-    is_broken = _note_elements(table, reads[place], writes, anomalies)
-    for read, value in zip(reads, values, strict=True):
-        poll()
+    reads = table.reads_by_key.of(key)
+    poll()
+    if not len(reads):
+        return _Order([], is_broken=False)
+    values = table.reads.values
+    longest_read = int(reads[np.argmax(lengths[reads])])
+    longest = values[longest_read]
+    writers = table.writers(key)
+    writes = _writes_in(writers, longest)
+    seen += writes
+    is_broken = _note_elements(table, longest_read, writes, anomalies)
+    for read in reads.tolist():
+        value = values[read]
         if longest[: len(value)] == value:
             continue
+        poll()
         is_broken = True
-        others = _writes_in(table, key, value)
-        seen.update(others)
+        others = _writes_in(writers, value)
+        seen += others
         _note_elements(table, read, others, anomalies)
         anomalies.append(
             Anomaly(
                 levels.INCOMPATIBLE_ORDER,
-                (table.reads[reads[place]].txn, table.reads[read].txn),
+                (table.reads[longest_read].txn, table.reads[read].txn),
                 table.keys[key],
-                f"{_reader(table, reads[place])} read {text_of(longest)} of key "
+                f"{_reader(table, longest_read)} read {text_of(longest)} of key "
                 f"{text_of(table.keys[key])}, and {_reader(table, read)} read {text_of(value)}: "
                 "neither is the beginning of the other.",
             )
         )
-    seen.discard(_UNKNOWN)
-    return _Order(writes, reads, is_broken)
+    return _Order(writes, is_broken)
 
 
-def _writes_in(table: Table, key: int, value: list[Any]) -> list[int]:
-    writers = table.writers[key]
+def _writes_in(writers: dict[Hashable, int], value: list[Any]) -> list[int]:
     try:
         return [writers.get(element, _UNKNOWN) for element in value]
     except TypeError:
@@ -149,25 +145,28 @@ def _reader(table: Table, read: int) -> str:
 class _Columns:
     """Versions and reads of all keys that are not broken, one behind the other."""
 
-    def __init__(self, table: Table, orders: list[_Order], happened: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, table: Table, orders: list[_Order], lengths: Nodes, happened: NDArray[np.bool_]
+    ) -> None:
         self._table = table
         self.happened = happened
-        usable = [order for order in orders if not order.is_broken]
         sizes = np.array([0 if o.is_broken else len(o.writes) for o in orders], dtype=np.int64)
         #: First version of each key, and the one behind its last.
         self.begins = np.concatenate(([0], np.cumsum(sizes)))
-        self.writes = _joined(order.writes for order in usable)
+        usable = (order.writes for order in orders if not order.is_broken)
+        self.writes = np.fromiter(chain.from_iterable(usable), dtype=np.int64, count=sizes.sum())
         self.keys = np.repeat(np.arange(len(orders)), sizes)
-        self.reads = _joined(order.reads for order in usable)
-        self.write_txns = np.array([write.txn for write in table.writes], dtype=np.int64)
-        self.read_txns = np.array([read.txn for read in table.reads], dtype=np.int64)
-        read_keys = np.array([read.key for read in table.reads], dtype=np.int64)
-        lengths = np.array([len(read.value) for read in table.reads], dtype=np.int64)
-        #: Place behind the last version that each read shows.
-        self.behind = self.begins[read_keys] + lengths if len(read_keys) else lengths
-        self.read_keys, self.lengths = read_keys, lengths
         self.is_usable = np.array([not order.is_broken for order in orders], dtype=bool)
-        self._last_of_txn = _is_last(table)
+        self.read_keys, self.lengths = table.reads.keys, lengths
+        by_key = table.reads_by_key.order
+        self.reads = by_key[self.is_usable[self.read_keys[by_key]]]
+        self.write_txns, self.read_txns = table.writes.txns, table.reads.txns
+        #: Place behind the last version that each read shows.
+        self.behind = self.begins[self.read_keys] + lengths
+        #: Place of each write, ``_UNKNOWN`` where nobody read it.
+        self.place_of = np.full(len(table.writes), _UNKNOWN, dtype=np.int64)
+        known = np.flatnonzero(self.writes >= 0)
+        self.place_of[self.writes[known]] = known
         committed = self.writes >= 0
         committed[committed] = happened[self.write_txns[self.writes[committed]]]
         self.committed = committed
@@ -225,10 +224,9 @@ class _Columns:
 
     def _note_aborted(self, anomalies: list[Anomaly]) -> None:
         table = self._table
-        failed = np.array([o.type == "fail" for o in table.operations], dtype=bool)
         known = np.flatnonzero(self.writes >= 0)
-        for place in known[failed[self.txn_at(known)]].tolist():
-            write = table.writes[self.writes[place]]
+        for place in known[table.has_failed[self.txn_at(known)]].tolist():
+            write = table.writes[int(self.writes[place])]
             key = table.keys[write.key]
             shows = self.reads[
                 (self.read_keys[self.reads] == write.key) & (self.behind[self.reads] > place)
@@ -261,39 +259,27 @@ class _Columns:
     def _note_out_of_order(self, anomalies: list[Anomaly]) -> None:
         """Note appends of one transaction that are there without an earlier one before them."""
         table = self._table
-        place_of = np.full(len(table.writes), _UNKNOWN, dtype=np.int64)
-        known = np.flatnonzero(self.writes >= 0)
-        place_of[self.writes[known]] = known
-        for first, second in self._successive_writes():
-            behind = int(place_of[second])
-            if behind >= 0 and not 0 <= place_of[first] < behind:
-                write = table.writes[second]
-                key = table.keys[write.key]
-                shows = self.reads[
-                    (self.read_keys[self.reads] == write.key) & (self.behind[self.reads] > behind)
-                ]
-                reader = int(self.read_txns[shows[0]])
-                anomalies.append(
-                    Anomaly(
-                        levels.INCOMPATIBLE_ORDER,
-                        (write.txn, reader),
-                        key,
-                        f"{called(table, reader)} read {text_of(write.value)} of key "
-                        f"{text_of(key)} without {text_of(table.writes[first].value)} before it, "
-                        f"which {called(table, write.txn)} had appended first.",
-                    )
+        first, second = table.successive
+        at, behind = self.place_of[first], self.place_of[second]
+        wrong = (behind >= 0) & ((at < 0) | (at >= behind)) & self.happened[self.write_txns[second]]
+        for pair in np.flatnonzero(wrong).tolist():
+            write = table.writes[int(second[pair])]
+            key = table.keys[write.key]
+            shows = self.reads[
+                (self.read_keys[self.reads] == write.key) & (self.behind[self.reads] > behind[pair])
+            ]
+            reader = int(self.read_txns[shows[0]])
+            missing = text_of(table.writes.values[int(first[pair])])
+            anomalies.append(
+                Anomaly(
+                    levels.INCOMPATIBLE_ORDER,
+                    (write.txn, reader),
+                    key,
+                    f"{called(table, reader)} read {text_of(write.value)} of key "
+                    f"{text_of(key)} without {missing} before it, which "
+                    f"{called(table, write.txn)} had appended first.",
                 )
-
-    def _successive_writes(self) -> list[tuple[int, int]]:
-        """Return pairs of writes of one transaction to one key, one after the other."""
-        before: dict[tuple[int, int], int] = {}
-        found: list[tuple[int, int]] = []
-        for number, write in enumerate(self._table.writes):
-            first = before.get((write.txn, write.key))
-            if first is not None and self.happened[write.txn]:
-                found.append((first, number))
-            before[write.txn, write.key] = number
-        return found
+            )
 
     def _note_intermediate(self, anomalies: list[Anomaly]) -> None:
         table = self._table
@@ -301,7 +287,8 @@ class _Columns:
         places = self.behind[reads] - 1
         reads, places = reads[self.committed[places]], places[self.committed[places]]
         foreign = self.txn_at(places) != self.read_txns[reads]
-        wrong = foreign & ~self._last_of_txn[self.writes[places]]
+        shown = self.writes[places]
+        wrong = foreign & (table.last_writes[shown] != shown)
         for read_place, place in zip(reads[wrong], places[wrong], strict=True):
             read = int(read_place)
             write = table.writes[int(self.writes[place])]
@@ -318,11 +305,13 @@ class _Columns:
 
     def _note_future(self, anomalies: list[Anomaly]) -> None:
         table = self._table
-        for read, written in table.read_then_written:
-            _, _, key, value, _ = table.reads[read]
-            write = table.writes[written]
-            # A read that its own transaction continued is the usual case.
-            if value and write.value in value:
+        reads, writes = table.read_then_written
+        place = self.place_of[writes]
+        shows = (place >= 0) & (place < self.behind[reads])
+        for pair in np.flatnonzero(shows | ~self.is_usable[self.read_keys[reads]]).tolist():
+            _, _, key, value, _ = table.reads[int(reads[pair])]
+            write = table.writes[int(writes[pair])]
+            if write.value in value:
                 anomalies.append(
                     Anomaly(
                         levels.FUTURE_READ,
@@ -335,11 +324,18 @@ class _Columns:
 
     def _note_lost_updates(self, anomalies: list[Anomaly]) -> None:
         table = self._table
+        reads = table.read_then_written[0]
+        reads = reads[table.reads.external[reads] & self.is_usable[self.read_keys[reads]]]
+        # Two keys may share a place, behind the last version of the one.
+        version = self.behind[reads] + self.read_keys[reads]
+        order = np.lexsort((self.read_txns[reads], version))
+        again = np.diff(version[order]) == 0
+        again &= np.diff(self.read_txns[reads][order]) != 0
+        several = np.isin(version, version[order[1:][again]])
         readers: dict[tuple[int, int], dict[int, int]] = {}
-        for read, _ in table.read_then_written:
-            txn, _, key, value, external = table.reads[read]
-            if external and self.is_usable[key]:
-                readers.setdefault((key, len(value)), {}).setdefault(txn, read)
+        for read in reads[several].tolist():
+            txn, _, key, value, _ = table.reads[read]
+            readers.setdefault((key, len(value)), {}).setdefault(txn, read)
         for (key, _), found in readers.items():
             if len(found) > 1:
                 first, second, *_ = found
@@ -347,44 +343,28 @@ class _Columns:
                 anomalies.append(lost_update(table, first, second, key, value))
 
 
-def _joined(lists: Iterable[list[int]]) -> Nodes:
-    parts = [np.array(each, dtype=np.int64) for each in lists]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def _is_last(table: Table) -> NDArray[np.bool_]:
-    """Return whether each write is its transaction's last one to its key."""
-    last = np.zeros(len(table.writes), dtype=bool)
-    last[list({(write.txn, write.key): n for n, write in enumerate(table.writes)}.values())] = True
-    return last
-
-
 def _add_unread(
     table: Table, orders: list[_Order], columns: _Columns, edges: Edges
 ) -> list[tuple[Any, list[int]]]:
     """Add the edges to appends that nobody read: they come behind all that was read."""
     reads, places = columns.replaced_by()
-    at_the_end = set(reads[places < 0].tolist())
+    at_the_end = np.zeros(len(table.reads), dtype=bool)
+    at_the_end[reads[places < 0]] = True
+    unread = (columns.place_of < 0) & columns.happened[table.writes.txns]
+    unread &= columns.is_usable[table.writes.keys]
     unordered: list[tuple[Any, list[int]]] = []
-    for key, order in enumerate(orders):
-        writers = table.writers[key]
-        if order.is_broken or len(writers) == len(order.writes):
-            continue
-        read = set(order.writes)
-        unread = dict.fromkeys(
-            table.writes[write].txn
-            for write in writers.values()
-            if write not in read and columns.happened[table.writes[write].txn]
-        )
-        if not unread:
-            continue
-        targets = list(unread)
+    for key in np.unique(table.writes.keys[unread]).tolist():
+        order = orders[key]
+        writes = table.writes_by_key.of(key)
+        targets = [*dict.fromkeys(table.writes.txns[writes[unread[writes]]].tolist())]
         end = int(columns.begins[key + 1])
         last = int(columns.before[end - 1]) if order.writes else _UNKNOWN
         if last >= 0:
             write = int(columns.writes[last])
             edges.fan([(table.writes[write].txn, proof_of_earlier(write))], WW, targets)
-        readers = {table.reads[n].txn: n for n in order.reads if n in at_the_end}
+        last_reads = table.reads_by_key.of(key)
+        last_reads = last_reads[at_the_end[last_reads]]
+        readers = dict(zip(table.reads.txns[last_reads].tolist(), last_reads.tolist(), strict=True))
         edges.fan(readers.items(), RW, targets)
         if len(targets) > 1:
             unordered.append((table.keys[key], targets))

@@ -7,8 +7,12 @@ written is null. Written values are different within a key: a value tells its wr
 Jepsen's transactions; Kingsbury and Alvaro 2020, "Elle".
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from splitbrain.checker.models.model import freeze, is_list_of
 from splitbrain.checker.transactions.levels import Kind
@@ -18,6 +22,10 @@ from splitbrain.history.value_shapes import is_same, shown
 
 #: Writing function of each kind.
 WRITES: Final[dict[Kind, str]] = {"list-append": "append", "rw-register": "w"}
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+#: Types whose values are equal only to values of the same type.
+PLAIN: Final = frozenset({int, str})
 #: Key and value of a write that certainly never happened before another one's.
 _Written = dict[tuple[Hashable, Hashable], int]
 
@@ -30,6 +38,12 @@ def kind_of(function: Any) -> Any:
 def hashable(value: Any) -> Hashable:
     """Return a value as a key of a map; equal values alone are equal."""
     return value if type(value) is int or type(value) is str else freeze(value)
+
+
+def names_of(values: list[Any]) -> list[Any]:
+    """Return values, or None, as keys of a map."""
+    is_plain = {*map(type, values)} <= {*PLAIN, type(None)}
+    return values if is_plain else [*map(hashable, values)]
 
 
 def _is_list(value: object) -> bool:
@@ -139,103 +153,102 @@ class Read(NamedTuple):
     external: bool
 
 
-class Table(NamedTuple):
+class Writes:
+    """Writes of a history as columns, failed ones too; a number gives a ``Write``."""
+
+    def __init__(self, txns: Numbers, places: Numbers, keys: Numbers, values: list[Any]) -> None:
+        self.txns, self.places, self.keys, self.values = txns, places, keys, values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, number: int) -> Write:
+        txn, place, key = self.txns[number], self.places[number], self.keys[number]
+        return Write(int(txn), int(place), int(key), self.values[number])
+
+    def __iter__(self) -> Iterator[Write]:
+        return map(self.__getitem__, range(len(self)))
+
+
+class Reads:
+    """Answered reads of a history as columns; a number gives a ``Read``."""
+
+    def __init__(self, txns: Numbers, places: Numbers, keys: Numbers, values: list[Any]) -> None:
+        self.txns, self.places, self.keys, self.values = txns, places, keys, values
+        self.external: Flags = np.ones(len(values), dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, number: int) -> Read:
+        txn, place, key = int(self.txns[number]), int(self.places[number]), int(self.keys[number])
+        return Read(txn, place, key, self.values[number], bool(self.external[number]))
+
+    def __iter__(self) -> Iterator[Read]:
+        return map(self.__getitem__, range(len(self)))
+
+
+class Groups:
+    """Places of a column by the number that stands there, ascending within a number."""
+
+    def __init__(self, numbers: Numbers, count: int) -> None:
+        narrow = numbers.astype(np.uint16) if count <= 1 << 16 else numbers
+        #: Places, those of the same number one behind the other.
+        self.order: Numbers = np.argsort(narrow, kind="stable")
+        self.begins: Numbers = np.concatenate(([0], np.cumsum(np.bincount(numbers, None, count))))
+
+    def of(self, number: int) -> Numbers:
+        """Return the places at which a number stands."""
+        return self.order[self.begins[number] : self.begins[number + 1]]
+
+
+class Table:
     """Micro-operations of a history."""
 
-    #: Transactions in the order of their invocations, failed ones too.
-    operations: Sequence[PairedOperation]
-    writes: list[Write]
-    reads: list[Read]
-    #: Keys by number.
-    keys: list[Any]
-    #: Write of each value, by the number of its key.
-    writers: list[dict[Hashable, int]]
-    #: Reads of a key and later writes to it within one transaction, as places in the lists above.
-    read_then_written: list[tuple[int, int]]
-    #: Reads that contradict what their own transaction saw or did before, each with the sentence's
-    #: end.
-    internal: list[tuple[int, str]]
+    def __init__(self, operations: Sequence[PairedOperation], keys: list[Any]) -> None:
+        #: Transactions in the order of their invocations, failed ones too.
+        self.operations = operations
+        #: Keys by number.
+        self.keys = keys
+        outcomes = [operation.type for operation in operations]
+        self.is_ok = np.array([outcome == "ok" for outcome in outcomes], dtype=bool)
+        self.has_failed = np.array([outcome == "fail" for outcome in outcomes], dtype=bool)
+        nothing = np.zeros(0, dtype=np.int64)
+        self.writes = Writes(nothing, nothing, nothing, [])
+        self.reads = Reads(nothing, nothing, nothing, [])
+        #: Reads of a key and later writes to it within one transaction.
+        self.read_then_written = (nothing, nothing)
+        #: Writes of one transaction to one key, each with the next one.
+        self.successive = (nothing, nothing)
+        #: Reads that contradict what their own transaction saw or did before, each with the
+        #: sentence's end.
+        self.internal: list[tuple[int, str]] = []
 
+    @cached_property
+    def writes_by_key(self) -> Groups:
+        """Writes of each key."""
+        return Groups(self.writes.keys, len(self.keys))
 
-def table_of(operations: Sequence[PairedOperation], kind: Kind, poll: Callable[[], None]) -> Table:
-    """Take transactions apart; every one of them makes ``Sense``."""
-    builder = _Builder(operations, kind)
-    for txn in range(len(operations)):
-        poll()
-        builder.add(txn)
-    return builder.table
+    @cached_property
+    def reads_by_key(self) -> Groups:
+        """Reads of each key."""
+        return Groups(self.reads.keys, len(self.keys))
 
+    def writers(self, key: int) -> dict[Hashable, int]:
+        """Return the write of each value of a key."""
+        numbers: list[int] = self.writes_by_key.of(key).tolist()
+        return dict(zip(map(self._written.__getitem__, numbers), numbers, strict=True))
 
-class _Seen:
-    """State of one key within one transaction."""
+    @cached_property
+    def _written(self) -> list[Any]:
+        return names_of(self.writes.values)
 
-    __slots__ = ("own", "reads", "value", "written")
-
-    def __init__(self) -> None:
-        #: Value that the last read showed; None before the first.
-        self.value: Any = None
-        self.reads: list[int] = []
-        #: Values written since the last read.
-        self.own: list[Any] = []
-        self.written = False
-
-
-class _Builder:
-    def __init__(self, operations: Sequence[PairedOperation], kind: Kind) -> None:
-        self.table = Table(operations, [], [], [], [], [], [])
-        self._is_list = kind == "list-append"
-        self._numbers: dict[Hashable, int] = {}
-
-    def add(self, txn: int) -> None:
-        """Add the micro-operations of one transaction."""
-        operation = self.table.operations[txn]
-        answered = operation.type == "ok"
-        parts = operation.result if answered else operation.argument
-        writes, reads, writers = self.table.writes, self.table.reads, self.table.writers
-        numbers = self._numbers
-        seen: dict[int, _Seen] = {}
-        for place, (function, called, told) in enumerate(parts):
-            name = hashable(called)
-            key = numbers.get(name, -1)
-            if key < 0:
-                key = numbers[name] = len(numbers)
-                self.table.keys.append(name)
-                writers.append({})
-            before = seen.get(key)
-            if function != "r" and kind_of(function) != "r":
-                writers[key][hashable(told)] = len(writes)
-                if before is None:
-                    before = seen[key] = _Seen()
-                for read in before.reads:
-                    self.table.read_then_written.append((read, len(writes)))
-                before.own.append(told)
-                before.written = True
-                writes.append(Write(txn, place, key, told))
-            elif answered:
-                value: Any = [] if told is None and self._is_list else told
-                external = before is None or not before.written
-                if before is None:
-                    before = seen[key] = _Seen()
-                else:
-                    self._compare(before, value)
-                before.value = value
-                before.own = []
-                before.reads.append(len(reads))
-                reads.append(Read(txn, place, key, value, external))
-
-    def _compare(self, before: _Seen, value: Any) -> None:
-        own = before.own
-        if not self._is_list:
-            due = own[-1] if own else before.value
-            if value != due:
-                told = f"although it had {'written' if own else 'read'} {shown(due)} before"
-                self.table.internal.append((len(self.table.reads), told))
-            return
-        if before.reads:
-            due = [*before.value, *own]
-            if value != due:
-                told = f"although {shown(due)} was due after what it had read and appended before"
-                self.table.internal.append((len(self.table.reads), told))
-        elif value[len(value) - len(own) :] != own or len(value) < len(own):
-            told = f"which does not end with {shown(own)}, appended by itself before"
-            self.table.internal.append((len(self.table.reads), told))
+    @cached_property
+    def last_writes(self) -> Numbers:
+        """Last write of each write's transaction to its key."""
+        last = np.arange(len(self.writes))
+        first, second = self.successive
+        # The later ones are settled before the earlier ones ask.
+        for one, other in zip(first[::-1].tolist(), second[::-1].tolist(), strict=True):
+            last[one] = last[other]
+        return last

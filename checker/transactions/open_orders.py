@@ -116,7 +116,7 @@ def open_graph(
     ]
     poll()
     every = np.concatenate([rows, np.array(options, dtype=np.int64).reshape(-1, 5)])
-    every = every[core_of(found.edges.nodes, every[:, 0], every[:, 1])]
+    every = every[core_of(np.zeros(found.edges.nodes, dtype=np.int64), every[:, 0], every[:, 1])]
     return _states(FORBIDDEN[level.base], found, pairs, every)
 
 

@@ -1,6 +1,6 @@
 """Sentences on cycles: one for each edge, with the two transactions and what proves it; pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import msgspec
@@ -115,7 +115,7 @@ class Teller:
                 found[self._table.writes[proof].key] = None
         return list(found)
 
-    def shown(self, txn: int, keys: Sequence[Any]) -> PairedOperation:
+    def shown(self, txn: int, keys: Collection[Any]) -> PairedOperation:
         """Return a transaction with those micro-operations alone that touch some keys."""
         return shown_with(self._table.operations[txn], keys)
 
@@ -142,7 +142,7 @@ def written_by(table: Table, txn: int, key: int) -> list[Any]:
     ]
 
 
-def shown_with(operation: PairedOperation, keys: Sequence[Any]) -> PairedOperation:
+def shown_with(operation: PairedOperation, keys: Collection[Any]) -> PairedOperation:
     """Return a transaction for people, with those micro-operations alone that touch some keys."""
     parts = operation.result if operation.type == "ok" else operation.argument
     texts = [
