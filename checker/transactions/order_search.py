@@ -48,6 +48,9 @@ def contradiction(
         MissingSolver: python-sat is not installed.
     """
     make = _solver()
+    # A database does most things in the order of time, so this spares the rest.
+    if next(_conflicts(graph, likely, poll), None) is None:
+        return None
     known: list[Conflict] = []
     facts = _facts(graph, poll)
     if facts is not None and _search(make, graph, facts, likely, known, poll):
