@@ -42,12 +42,15 @@ def contradiction(
 ) -> list[Conflict] | None:
     """Return cycles that leave no choice; None where some choice leaves no cycle.
 
-    ``likely`` are literals that are tried first.
+    ``likely`` has a literal of each pair, which is tried first.
 
     Raises:
         MissingSolver: python-sat is not installed.
     """
     make = _solver()
+    # A database does most things in the order of time, so this spares the rest.
+    if next(_conflicts(graph, likely, poll), None) is None:
+        return None
     known: list[Conflict] = []
     facts = _facts(graph, poll)
     if facts is not None and _search(make, graph, facts, likely, known, poll):
@@ -80,13 +83,10 @@ def _search(
             solver.add_clause([literal])
         for conflict in known:
             solver.add_clause([-literal for literal in conflict.literals])
+        # That makes variables of them, too.
         solver.set_phases(likely)
         while _solve(solver, poll):
-            chosen = {literal for literal in solver.get_model() or () if literal in graph.chosen}
-            # The solver knows no variable that is in no clause yet.
-            met = {abs(literal) for literal in chosen}
-            chosen.update(literal for literal in likely if abs(literal) not in met)
-            found = list(_conflicts(graph, chosen, poll))
+            found = list(_conflicts(graph, solver.get_model() or (), poll))
             if not found:
                 return True
             for conflict in found:

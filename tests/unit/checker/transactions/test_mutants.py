@@ -1,0 +1,272 @@
+"""Each mutant of a rule is told apart, by a case of an anomaly or by the brute force.
+
+The modules are loaded anew with the mutant's text in one of them. A worse first try of an order, or
+wrong facts for the solver, are no mutants: what they miss is decided by the search behind them.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from splitbrain.checker import transactions
+from splitbrain.checker.transactions.levels import Kind
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
+from tests.unit.checker.transactions.brute_force import is_of_level
+from tests.unit.checker.transactions.cases import CASES, ORDER_CASES, REGISTER_CASES, t
+from tests.unit.checker.transactions.small_transactions import (
+    random_open_transactions,
+    random_transactions,
+)
+from tests.unit.checker.transactions.test_against_brute_force import drawn
+
+#: Histories of each kind, level and generator.
+HISTORIES = 40
+LEVELS = (
+    *("monotonic-atomic-view", "read-atomic", "causal", "read-committed"),
+    *("serializable", "snapshot-isolation", "parallel-snapshot-isolation"),
+    *("strong-session-serializable", "strict-serializable", "strong-session-snapshot-isolation"),
+)
+#: Module, text of its source, and replacement.
+MUTANTS = {
+    "vanished transactions are allowed": (
+        "levels",
+        "_RC | {OWN_WRITE_MISSED, VANISHED}",
+        "_RC | {OWN_WRITE_MISSED}",
+    ),
+    "own writes may be missed": ("levels", "{OWN_WRITE_MISSED, VANISHED}", "{VANISHED}"),
+    "reads may be fractured": ("levels", "_MAV | {INTERNAL, FRACTURED}", "_MAV | {INTERNAL}"),
+    "causality may be violated": ("levels", "_RA | {CAUSALITY}", "_RA"),
+    "commit orders need no processes": ("levels", 'order = "process"\n', "pass\n"),
+    "own writes are all there is": (
+        "own_history",
+        "value[-1:] != own[-1:]",
+        "value != own[-1:]",
+    ),
+    "keys are read once": ("commit_orders", ", self._read_again()]", "]"),
+    "processes show nothing": ("commit_orders", ", self._of_process()]", "]"),
+    "later reads show nothing": ("commit_orders", "if not is_earlier:", "if False:"),
+    "the past holds its transaction": (
+        "commit_orders",
+        "seen[mine] = past.position[reads.txn[mine]]",
+        "pass",
+    ),
+    "sources know one more": (
+        "commit_orders",
+        "clock[source] <= past.position[writer]",
+        "clock[source] < past.position[writer]",
+    ),
+    "the beginning may be read for ever": ("commit_orders", "of_beginning[first].tolist()", "()"),
+    "reads of the beginning are none": ("commit_orders", "not _has_value(read.value)", "False"),
+    "few reads have no keys in common with many writes": (
+        "commit_orders",
+        "(writes > reads, read,",
+        "(writes > reads + 99, read,",
+    ),
+    "clocks count no own step": (
+        "causal_past",
+        "clock[txn, columns[txn]] = counts[txn]",
+        "clock[txn, columns[txn]] = 0",
+    ),
+    "a past has one predecessor": (
+        "causal_past",
+        "clock[self._before[begin:end]].max(axis=0)",
+        "clock[self._before[begin]]",
+    ),
+    "chains do not follow each other": (
+        "open_orders",
+        "yield before.last, behind.first, WW, NO_PROOF",
+        "yield from ()",
+    ),
+    "readers stay where they are": ("open_orders", "if txn != behind.first:", "if False:"),
+    "neighbours count for snapshots": (
+        "open_orders",
+        "return [(source, target + nodes)]",
+        "return [(source, target)]",
+    ),
+    "one anti-dependency is as good as two": (
+        "open_orders",
+        '"snapshot-isolation": SNAPSHOT,\n    "parallel',
+        '"snapshot-isolation": PARALLEL,\n    "parallel',
+    ),
+    "no chain begins at the beginning": (
+        "open_orders",
+        "if (txn, key) in follows and behind.get((BEGINNING, key)) != txn:",
+        "if (txn, key) in follows:",
+    ),
+    "the solver knows no orders": ("open_orders", "if order in level.orders", "if False"),
+    "the first choice is the answer": (
+        "order_search",
+        "            if not found:\n",
+        "            if True:\n",
+    ),
+    "open orders of registers are there": (
+        "openness",
+        "return not has_serial_order(found, level, poll)",
+        "return False",
+    ),
+    "open orders of lists are there": (
+        "openness",
+        "if len(set(on_cycles)) < len(on_cycles):",
+        "if False:",
+    ),
+    "a replay reads anything": (
+        "serial_order",
+        "if self._state.get(key) != value:",
+        "if False:",
+    ),
+    "a replay knows no orders": ("serial_order", "kept |= kind == number", "pass"),
+    "commit orders are looked for nowhere": (
+        "check",
+        "in COMMIT_ORDERS or self._anom",
+        "in () or self._anom",
+    ),
+    "lost updates may be": (
+        "register_versions",
+        "if len(txns) > 1:\n                read",
+        "if False:\n                read",
+    ),
+    "the first writer replaces nothing": (
+        "register_versions",
+        "after = [*after, *firsts.get(key, ())]",
+        "pass",
+    ),
+    "intermediate values may be read": (
+        "register_versions",
+        "elif self._last[writer.txn, writer.key] != write:",
+        "elif False:",
+    ),
+    "writes are never lost": (
+        "durability",
+        "if operation.end >= table.operations[read.txn].start or",
+        "if operation.end >= 0 or",
+    ),
+    "writes are lost by those before them": (
+        "durability",
+        "if operation.end >= table.operations[read.txn].start or read",
+        "if read",
+    ),
+}
+#: Histories that few random ones are like, and levels that they are judged by.
+RARE: tuple[tuple[Kind, str, list[PairedOperation]], ...] = (
+    ("rw-register", "causal", [*REGISTER_CASES["causality-violation"].shows]),
+    ("list-append", "monotonic-atomic-view", [t("append x 3"), t("r x [], append x 2, r x [3,2]")]),
+    ("rw-register", "monotonic-atomic-view", [t("w x 1"), t("r x 1, r x 1, r x null")]),
+    ("rw-register", "monotonic-atomic-view", [t("w x 1, w y 1, w z 1"), t("r x 1, r y null")]),
+    (
+        "rw-register",
+        "snapshot-isolation",
+        [
+            *(t("w x 9, w y 9"), t("w x 1"), t("w y 1")),
+            *(t("r x 1, r y 9"), t("r x 9, r y 1")),
+        ],
+    ),
+)
+Check = Callable[..., CheckResult]
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_told_apart(name: str) -> None:
+    module, old, new = MUTANTS[name]
+    with_it = loaded(module, old, new)
+    assert not agrees(with_it), name
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_without_a_mutant_everything_agrees() -> None:
+    assert agrees(loaded("levels", "G0: Final", "G0: Final"))
+
+
+def loaded(module: str, old: str, new: str) -> Check:
+    """The checker with one text replaced, in modules of its own."""
+    prefix = f"{transactions.__name__}."
+    path = Path(next(iter(transactions.__path__)), f"{module}.py")
+    source = path.read_text()
+    assert source.count(old) == 1, (module, old)
+    kept = {name: found for name, found in sys.modules.items() if name.startswith(prefix)}
+    for name in kept:
+        del sys.modules[name]
+    try:
+        spec = importlib.util.spec_from_file_location(f"{prefix}{module}", path)
+        assert spec is not None
+        mutant = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = mutant
+        exec(compile(source.replace(old, new), str(path), "exec"), mutant.__dict__)
+        check: Check = importlib.import_module(f"{prefix}check").check
+        # Loaded with the first history that needs it.
+        importlib.import_module(f"{prefix}order_search")
+        mine = {n: found for n, found in sys.modules.items() if n.startswith(prefix)}
+    finally:
+        restore(prefix, kept)
+
+    def judged(*arguments: Any) -> CheckResult:
+        restore(prefix, mine)
+        try:
+            return check(*arguments)
+        finally:
+            restore(prefix, kept)
+
+    return judged
+
+
+def restore(prefix: str, modules: dict[str, Any]) -> None:
+    for name in [name for name in sys.modules if name.startswith(prefix)]:
+        del sys.modules[name]
+    sys.modules.update(modules)
+    for name, module in modules.items():
+        setattr(transactions, name.removeprefix(prefix), module)
+
+
+def agrees(check: Check) -> bool:
+    """Whether a checker says what the cases and the brute force say."""
+    try:
+        return all(_knows_cases(check)) and all(
+            check(history, Unlimited(), kind, level).verdict
+            is (Verdict.VALID if expected else Verdict.INVALID)
+            for history, kind, level, expected in corpus()
+        )
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        return False
+
+
+def _knows_cases(check: Check) -> Iterator[bool]:
+    for name, case in [*CASES.items(), *REGISTER_CASES.items(), *ORDER_CASES.items()]:
+        for operations, expected in ((case.shows, True), (case.nearly, False)):
+            history = [
+                msgspec.structs.replace(o, index=n, process=o.process or 100 + n)
+                for n, o in enumerate(operations)
+            ]
+            result = check(history, Unlimited(), case.kind, case.level)
+            kinds = {found["kind"] for found in (*result.violations, *result.observations)}
+            yield (name in kinds) == expected
+
+
+@cache
+def corpus() -> list[tuple[list[PairedOperation], Kind, str, bool]]:
+    """Random histories, and whether they are of a level; half of them are."""
+    kinds: tuple[Kind, ...] = ("rw-register", "list-append")
+    found: list[tuple[list[PairedOperation], Kind, str, bool]] = []
+    for kind, level, operations in RARE:
+        history = [msgspec.structs.replace(o, index=n, process=n) for n, o in enumerate(operations)]
+        found.append((history, kind, level, is_of_level(history, level)))
+    for kind in kinds:
+        for level in LEVELS:
+            random = Random(f"mutants {kind} {level}")
+            for number in range(HISTORIES):
+                draw = random_open_transactions if number % 4 < 2 else random_transactions
+                expected = number % 2 == 0
+                history = drawn(random, kind, level, draw, wanted=expected)
+                found.append((history, kind, level, expected))
+    return found
