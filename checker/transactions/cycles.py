@@ -13,7 +13,15 @@ from math import inf
 from typing import Final, NamedTuple
 
 from splitbrain.checker.transactions import levels
-from splitbrain.checker.transactions.dependencies import PASS, PROCESS, REALTIME, RW, WR, WW
+from splitbrain.checker.transactions.dependencies import (
+    KIND_NAMES,
+    PASS,
+    PROCESS,
+    REALTIME,
+    RW,
+    WR,
+    WW,
+)
 from splitbrain.checker.transactions.graph import (
     Edge,
     Successors,
@@ -291,9 +299,8 @@ class _Finder:
     @cached_property
     def _moves(self) -> dict[int, list[tuple[int, Sequence[int | None], int, Edge]]]:
         """Nodes that edges within a component lead to, facts after by those before, and steps."""
-        after = [
-            [self._facts_after(kind, facts) for facts in range(16)] for kind in range(PASS + 1)
-        ]
+        kinds = range(len(KIND_NAMES))
+        after = [[self._facts_after(kind, facts) for facts in range(16)] for kind in kinds]
         found: dict[int, list[tuple[int, Sequence[int | None], int, Edge]]] = {}
         for edge in self._inner:
             move = (edge.target, after[edge.kind], int(edge.kind != PASS), edge)
