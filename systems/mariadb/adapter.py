@@ -123,7 +123,7 @@ class MariadbSystem(ServerSystem):
 
     def tempo(self) -> Tempo:
         """Joiners copy the files of a member, and a start reads the log twice."""
-        return Tempo(ready_s=120, started_s=45, resumed_s=45, converged_s=90)
+        return Tempo(ready_s=180, started_s=45, resumed_s=45, converged_s=90)
 
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
         """Return the start of a server; the first makes the cluster."""

@@ -26,7 +26,7 @@ def test_a_cluster_that_is_killed_whole_comes_back_with_all_that_it_flushed(
     tmp_path: Path,
 ) -> None:
     options = ("--workload", "set", "--nemesis", ALL_KILLED, "--time-limit", "15")
-    code, found, output = run(tmp_path, *MARIADB, *options)
+    code, found, output = run(tmp_path, *MARIADB, *options, "--setting", "wsrep_sync_wait=1")
     assert code == 0, output
     assert found.vacuous == ()
 
