@@ -125,6 +125,9 @@ class System(ABC):
     #: For whom an answered read speaks: where one member's answer speaks for all, what it lacks is
     #: lost; else it is lost once every member that votes has answered a final read without it.
     reads_speak_for: ReadsSpeakFor = "member"
+    #: Errors of operations that are refused for the sake of others at the same time, without any
+    #: fault: ``("deadlock",)``.
+    conflicts: Sequence[str] = ()
     #: State machines above its log, the usual one first; empty where there is no choice.
     state_machines: Sequence[str] = ()
     #: Numbers of nodes that ``check_options`` lets through.

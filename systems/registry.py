@@ -49,6 +49,12 @@ def _etcd() -> System:
     return EtcdSystem()
 
 
+def _mariadb() -> System:
+    from splitbrain.systems.mariadb.adapter import MariadbSystem
+
+    return MariadbSystem()
+
+
 def _nats() -> System:
     from splitbrain.systems.nats.adapter import NatsSystem
 
@@ -83,6 +89,7 @@ _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "etcd": _etcd,
     "kraft": _kraft,
+    "mariadb": _mariadb,
     "nats": _nats,
     "postgresql": _postgresql,
     "rabbitmq": _rabbitmq,

@@ -190,14 +190,14 @@ def _look_at_run(title: str, options: TestOptions, name: str) -> Iterator[Findin
     if results is None or outcome.interrupted:
         return
     looked_at = _Run(title, load_run(outcome.folder.root), results)
-    yield from _look_at_clients(looked_at)
+    yield from _look_at_clients(looked_at, make_system(name).conflicts)
     if looked_at.is_calm:
         yield from _look_at_evidence(looked_at, make_system(name))
     else:
         yield from _look_at_faults(looked_at)
 
 
-def _look_at_clients(run: _Run) -> Iterator[Finding]:
+def _look_at_clients(run: _Run, conflicts: Collection[str]) -> Iterator[Finding]:
     """Whether the outcomes that the clients told can be believed."""
     operations = [operation for operation in run.record.operations if not operation.final]
     title = f"{run.title}: outcomes"
@@ -220,7 +220,10 @@ def _look_at_clients(run: _Run) -> Iterator[Finding]:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
         yield Finding(title, "yes", f"{counts or 'no operation'}; no checker found a violation")
     if run.is_calm:
-        yield _successes(operations, run)
+        lost = {
+            each.index for each in operations if each.type == "fail" and each.error in conflicts
+        }
+        yield _successes([each for each in operations if each.index not in lost], run)
         ends = [operation for operation in run.record.operations if operation.final]
         answers = Counter(operation.process for operation in ends if operation.type == "ok")
         asked = Counter(operation.process for operation in ends)
@@ -234,7 +237,8 @@ def _look_at_clients(run: _Run) -> Iterator[Finding]:
 def _successes(operations: Sequence[PairedOperation], run: _Run) -> Finding:
     """Whether clients are served: one that also writes has success, and outcomes are known.
 
-    That nodes which do not lead refuse whoever is pinned to them is no fault of theirs.
+    That nodes which do not lead refuse whoever is pinned to them is no fault of theirs; operations
+    that lost a conflict are left out.
     """
     plan, functions = run.record.plan, run.record.functions
     slots = 1 if plan is None else plan.experiment.concurrency

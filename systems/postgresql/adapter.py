@@ -29,7 +29,7 @@ from splitbrain.systems.postgresql.client import (
     PostgresClient,
     ReadsHereClient,
 )
-from splitbrain.systems.postgresql.statements import OF_KEYS, TABLES
+from splitbrain.systems.postgresql.statements import TABLES
 from splitbrain.systems.postgresql.status import NodeView, ask, make_tables
 from splitbrain.systems.questions import (
     Endpoints,
@@ -37,6 +37,7 @@ from splitbrain.systems.questions import (
     not_yet,
     views_under_one_leader,
 )
+from splitbrain.systems.rows import OF_KEYS, WORKLOADS
 from splitbrain.systems.servers import Server, ServerSystem
 from splitbrain.systems.workload_client import client_for
 
@@ -98,6 +99,7 @@ class PostgresSystem(ServerSystem):
         "synchronous_standby_names": "*",
         "fsync": ("on", "off"),
     }
+    conflicts = ("serialization-failure", "deadlock", "unique-violation")
     log_patterns = (
         LogPattern("PANIC: ", "The server gave up."),
         LogPattern("invalid page in block|could not read block", "A table is damaged."),
@@ -106,10 +108,7 @@ class PostgresSystem(ServerSystem):
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Transactions first, and what one of them can do."""
-        return (
-            *(*OF_KEYS, "register", "set", "counter", "bank", "kv", "multi-register", "mutex"),
-            "sessions",
-        )
+        return WORKLOADS
 
     def workload_options(self, workload: str) -> Mapping[str, str]:
         """Return the level that transactions promise.

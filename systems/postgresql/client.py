@@ -9,20 +9,19 @@ Must never send a COMMIT twice. Sources: PostgreSQL's manual, 27.2.8 (synchronou
 appendix A (error codes); patroni#1412.
 """
 
-import asyncio
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.asyncpg_library import connected, library
-from splitbrain.systems.postgresql.statements import OF_KEYS, Statements, only_looks
-from splitbrain.systems.servers import Refused, Unclear, connected_to_first
+from splitbrain.systems.postgresql.statements import Statements
+from splitbrain.systems.rows import OF_KEYS, only_looks
+from splitbrain.systems.servers import Refused, Unclear
+from splitbrain.systems.sql_client import SqlClient
 
 LOGIN: Final = {"user": "postgres", "database": "postgres"}
 #: Longest wait for a connection while nothing else ends it.
@@ -59,62 +58,25 @@ class Manner(msgspec.Struct, frozen=True):
     inserts_first: bool
 
 
-class PostgresClient:
+class PostgresClient(SqlClient):
     """Client of one node, or of the first of several that is no standby."""
 
     def __init__(self, nodes: Mapping[NodeName, Address], manner: Manner) -> None:
-        self._nodes = deque(nodes.items())
+        super().__init__(nodes)
         self._manner = manner
         self._statements = Statements(manner.workload, inserts_first=manner.inserts_first)
         self._library = library("a client of PostgreSQL")
-        self._connection: Any = None
-        self._commit_is_sent = False
         self._is_warned = False
-
-    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
-        """Perform one operation; see ``contracts.operations.Client``."""
-        self._commit_is_sent = False
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._connect()
-                value = await self._transacted(operation)
-        except Refused as answer:
-            return Completion("fail", error=str(answer), node=self._node)
-        except Unclear as answer:
-            problem = str(answer)
-        except TimeoutError:
-            problem = "timed-out"
-        except (OSError, EOFError, *self._errors_of_connections()):
-            problem = "no-connection" if self._connection is None else "connection-lost"
-        except UNREADABLE:
-            problem = "unexpected-answer"
-        else:
-            return Completion("ok", value, node=self._node)
-        node = self._node
-        # A late answer must never meet a later operation.
-        await self.close()
-        self._nodes.rotate(-1)
-        return Completion("info" if self._commit_is_sent else "fail", error=problem, node=node)
-
-    async def close(self) -> None:
-        """Drop the connection without waiting for outstanding answers."""
-        if self._connection is not None:
-            self._connection.terminate()
-        self._connection = None
-
-    @property
-    def _node(self) -> NodeName:
-        return self._nodes[0][0]
 
     def _errors_of_connections(self) -> tuple[type[Exception], ...]:
         found = self._library
         return (found.InterfaceError, found.InternalClientError, found.PostgresError)
 
-    async def _connect(self) -> None:
-        if self._connection is not None and not self._connection.is_closed():
-            return
-        await self.close()
-        self._connection = await connected_to_first(self._nodes, self._opened)
+    def _is_closed(self, connection: Any) -> bool:
+        return connection.is_closed()
+
+    def _drop(self, connection: Any) -> None:
+        connection.terminate()
 
     async def _opened(self, there: Address) -> Any:
         try:

@@ -5,18 +5,12 @@ them, of ``cells`` for all other workloads, whose meaning is ``systems.cells``; 
 are rows of ``elements``. Must never begin or end a transaction.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from splitbrain.contracts.operations import Operation
-from splitbrain.systems.cells import RULES, Rule, Step, only_reads
-
-LIST_APPEND: Final = "list-append"
-#: Workloads whose transactions name keys of their own, and no object.
-OF_KEYS: Final = (LIST_APPEND, "rw-register", "long-fork")
-SET: Final = "set"
+from splitbrain.systems.rows import CELL_RULES, LIST_APPEND, OF_KEYS, SET
 
 #: Made before the load.
 TABLES: Final = (
@@ -59,44 +53,6 @@ _PUT: Final = Change(
 )
 
 
-def _itself(operation: Operation) -> tuple[str, ...]:
-    return (operation.key or "",)
-
-
-def _look(_operation: Operation, values: Mapping[str, Any]) -> Step:
-    (present,) = values.values()
-    return Step(present)
-
-
-def _overwrite(operation: Operation, values: Mapping[str, Any]) -> Step:
-    (cell,) = values
-    return Step(operation.value, {cell: operation.value})
-
-
-def _compare_and_set(operation: Operation, values: Mapping[str, Any]) -> Step:
-    ((cell, present),) = values.items()
-    expected, new = operation.value
-    if present != expected:
-        return Step([expected, new, False])
-    return Step([expected, new, True], {cell: new})
-
-
-_RULES: Final[Mapping[str, Rule]] = {
-    **RULES,
-    "read": Rule(_itself, _look),
-    "get": Rule(_itself, _look),
-    "write": Rule(_itself, _overwrite),
-    "put": Rule(_itself, _overwrite),
-    "cas": Rule(_itself, _compare_and_set),
-}
-_READING: Final = ("read", "get")
-
-
-def only_looks(operation: Operation) -> bool:
-    """Return whether an operation changes nothing, whatever it finds."""
-    return operation.f in _READING or (operation.f in RULES and only_reads(operation))
-
-
 class Statements:
     """Operations of one workload; ``inserts_first``: a row that may be missing is inserted first.
 
@@ -135,7 +91,7 @@ class Statements:
         return [kind, key, value]
 
     async def _step(self, connection: Any, operation: Operation) -> Any:
-        rule = _RULES[operation.f]
+        rule = CELL_RULES[operation.f]
         cells = list(rule.cells(operation))
         rows = await connection.fetch(_READ_CELLS, cells)
         found = {row["key"]: msgspec.json.decode(row["value"]) for row in rows}

@@ -329,6 +329,9 @@ standby-names-of-postgresql | names of standbys that are none
   $ test --system postgresql --setting synchronous_standby_names=n2+n3
   the setting synchronous_standby_names of postgresql cannot be 'n2+n3'. It takes none, *, or as in
   'ANY 1 (n2, n3)'
+flush-of-mariadb | a manner to flush that there is not
+  $ test --system mariadb --setting innodb_flush_log_at_trx_commit=3
+  mariadb does not know '3' as innodb_flush_log_at_trx_commit. Choose 1 or 0 or 2
 level-of-list-append | a level of isolation that does not exist
   $ test --system postgresql --workload list-append --workload-option level=pl-3
   the option 'level' of the workload 'list-append' cannot be 'pl-3'. Choose one of: serializable,

@@ -199,6 +199,14 @@ def test_a_client_that_breaks_a_rule_is_told_which(
     assert says in found[finding].detail
 
 
+def test_operations_that_lose_a_conflict_are_no_failures_where_the_adapter_says_so(
+    check: Check,
+) -> None:
+    refusing = with_client(check.shelf, _refuses_many)
+    refusing.conflicts = ("no-luck",)
+    assert "calm: successes" not in red(check(refusing, "calm"))
+
+
 @pytest.mark.nightly
 def test_a_client_that_never_connects_anew_does_not_recover(check: Check) -> None:
     broken: set[str] = set()

@@ -1,0 +1,4 @@
+FLUSH PRIVILEGES;
+CREATE DATABASE IF NOT EXISTS splitbrain;
+CREATE USER IF NOT EXISTS splitbrain@'%';
+GRANT ALL ON *.* TO splitbrain@'%';
