@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from bench.transactions import SHAPES, history
+from bench.transactions import USUAL, history
 from splitbrain.checker.evidence import Evidence
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.run.beginning_judge import Task
@@ -53,7 +53,7 @@ def main() -> int:
 
 def measure(rate: int, seconds: int) -> dict[str, Any]:
     """Write a history at this rate; follow it."""
-    operations = history("list-append", SHAPES["usual"], rate * seconds, seed=rate)
+    operations = history("list-append", USUAL, rate * seconds, seed=rate)
     events = iter(events_of(operations))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history.jsonl"

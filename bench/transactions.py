@@ -45,7 +45,7 @@ class Shape(NamedTuple):
     is_mini: bool = False
 
 
-_USUAL: Final = Shape(10, 10, 4, 100)
+USUAL: Final = Shape(10, 10, 4, 100)
 
 
 def drawn_shape(random: Random) -> Shape:
@@ -180,13 +180,13 @@ def rows_of(seed: int, drawn: int) -> dict[str, Row]:
         return Row(kind, lambda: history(kind, shape, count, seed), **fields)
 
     found = {
-        "lists 100,000": of("list-append", _USUAL, 100_000, from_file=True),
-        "lists 1,000,000": of("list-append", _USUAL, 1_000_000),
+        "lists 100,000": of("list-append", USUAL, 100_000, from_file=True),
+        "lists 1,000,000": of("list-append", USUAL, 1_000_000),
         "mini SI 100,000": of(
             "rw-register", mini, 100_000, level="snapshot-isolation", from_file=True
         ),
         "mini SER 100,000": of("rw-register", mini, 100_000, level="serializable"),
-        "registers 100,000": of("rw-register", _USUAL, 100_000),
+        "registers 100,000": of("rw-register", USUAL, 100_000),
         "ring 50,000": Row("list-append", lambda: ring(50_000), verdict="invalid"),
         "skew 10,000": Row("list-append", lambda: skewed(10_000, seed), verdict="invalid"),
     }
@@ -260,6 +260,9 @@ def main() -> int:
     options = parser.parse_args()
     rows = rows_of(options.seed, options.drawn)
     names = options.rows.split(";") if options.rows else list(rows)
+    for name in names:
+        if name not in rows:
+            parser.error(f"there is no row {name!r}; choose some of: {'; '.join(rows)}")
     if options.one:
         sys.stdout.write(json.dumps(measure(rows[names[0]])) + "\n")
         return 0

@@ -12,7 +12,7 @@ happened. A ``fail`` certainly did not. Durability is a rule of its own: an ackn
 final reads which began after it lack, and none shows, is lost, whatever the level.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -28,7 +28,13 @@ from splitbrain.checker.transactions.commit_orders import (
 )
 from splitbrain.checker.transactions.cycle_graph import drawn
 from splitbrain.checker.transactions.cycles import Cycle, cycles_in
-from splitbrain.checker.transactions.dependencies import RW, WR, Anomaly, Dependencies
+from splitbrain.checker.transactions.dependencies import (
+    CAUSAL_SIGHT,
+    RW,
+    WR,
+    Anomaly,
+    Dependencies,
+)
 from splitbrain.checker.transactions.durability import lost_writes
 from splitbrain.checker.transactions.graph import Edge, core_of
 from splitbrain.checker.transactions.levels import (
@@ -83,6 +89,8 @@ class _Judgement:
         self.findings = Findings(name, budget, forbidden, harmless)
         #: Whether the places of transactions in time are an order that explains every read.
         self._is_serial = False
+        #: Levels that were looked at in part only, so that nothing is said of them.
+        self._not_asked: frozenset[str] = frozenset()
         #: Sentence on the levels that are left; empty until all was looked at.
         self.lattice = ""
 
@@ -98,7 +106,7 @@ class _Judgement:
         self._note_cycles(found, edges)
         undecided = self._decide(found, edges)
         anomalies = self._anomalies()
-        self.lattice = lattice_sentence(anomalies)
+        self.lattice = lattice_sentence(anomalies, self._not_asked)
         reads = len(table.reads)
         figures = {
             "transactions": len(self._operations),
@@ -194,7 +202,11 @@ class _Judgement:
             are_lists=self._kind == "list-append",
             sight=lambda edge: sights.sentence(sight_of(edge)),
         )
-        for violation in orders.violations():
+        kinds = list(STAGES)
+        if self._level.base != "causal" and orders.is_past_costly:
+            kinds.remove(CAUSAL_SIGHT)
+            self._not_asked = frozenset({"causal"})
+        for violation in orders.violations(kinds):
             if isinstance(violation, Sight):
                 txns, keys = sights.involved(violation)
                 told = f"{sights.sentence(violation)}."
@@ -229,10 +241,10 @@ def is_long_fork(cycle: Cycle) -> bool:
     return cycle.name == levels.G_NONADJACENT and kinds in ([RW, WR, RW, WR], [WR, RW, WR, RW])
 
 
-def lattice_sentence(anomalies: Sequence[str]) -> str:
+def lattice_sentence(anomalies: Sequence[str], not_asked: Collection[str] = ()) -> str:
     """Return the sentence on the levels that these anomalies rule out, and those that are left."""
     ruled_out = levels.ruled_out(anomalies)
-    left = [name for name in LEVELS if name not in ruled_out]
+    left = [name for name in LEVELS if name not in ruled_out and name not in not_asked]
     if not ruled_out:
         return "No level is ruled out."
     not_these = " or ".join(map(in_words, levels.weakest(ruled_out)))

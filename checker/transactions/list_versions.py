@@ -353,7 +353,8 @@ def _add_unread(
     unread = (columns.place_of < 0) & columns.happened[table.writes.txns]
     unread &= columns.is_usable[table.writes.keys]
     unordered: list[tuple[Any, list[int]]] = []
-    for key in np.unique(table.writes.keys[unread]).tolist():
+    keys: list[int] = np.unique(table.writes.keys[unread]).tolist()
+    for key in keys:
         order = orders[key]
         writes = table.writes_by_key.of(key)
         targets = [*dict.fromkeys(table.writes.txns[writes[unread[writes]]].tolist())]

@@ -1,6 +1,6 @@
 """Anomalies that hang on what a transaction did and read before, whatever the kind of its keys."""
 
-from typing import Any
+from typing import Any, cast
 
 from splitbrain.checker.models.model import text_of
 from splitbrain.checker.transactions import levels
@@ -34,7 +34,7 @@ def note_internal(table: Table, anomalies: list[Anomaly]) -> None:
             )
         )
         own = _written_before(table, read)
-        if own and (value[-1:] != own[-1:] if isinstance(value, list) else value != own[-1]):
+        if own and _last_of(value) != own[-1:]:
             anomalies.append(
                 Anomaly(
                     levels.OWN_WRITE_MISSED,
@@ -44,6 +44,10 @@ def note_internal(table: Table, anomalies: list[Anomaly]) -> None:
                     f"had written {text_of(own[-1])} itself.",
                 )
             )
+
+
+def _last_of(value: Any) -> list[Any]:
+    return cast("list[Any]", value)[-1:] if isinstance(value, list) else [value]
 
 
 def _written_before(table: Table, read: int) -> list[Any]:

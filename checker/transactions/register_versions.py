@@ -245,7 +245,9 @@ class _Inference:
         products = sizes * np.diff(before.begins)
         direct = products[versions] <= DIRECT_MAX
         sources, repeats = readers[direct], sizes[versions[direct]]
-        within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        within: Nodes = np.arange(int(repeats.sum())) - np.repeat(
+            np.cumsum(repeats) - repeats, repeats
+        )
         target = targets[np.repeat(after.begins[versions[direct]], repeats) + within]
         proof = np.repeat(sources, repeats)
         source = table.reads.txns[proof]

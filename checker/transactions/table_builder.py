@@ -71,9 +71,10 @@ def _flattened(parts: list[Any]) -> _Flat:
     Methods of the type itself refuse other types; asking for these would be one more walk through
     all of the memory, which is what takes the time.
     """
-    sizes = [*map(list.__len__, parts)]
+    length: Callable[[Any], int] = list[Any].__len__
+    sizes = [*map(length, parts)]
     each: list[list[Any]] = [*chain.from_iterable(parts)]
-    if {*map(list.__len__, each)} - {3}:
+    if {*map(length, each)} - {3}:
         raise ValueError
     flat = [*chain.from_iterable(each)]
     return _Flat(sizes, flat[::3], flat[1::3], flat[2::3])
@@ -124,7 +125,7 @@ def _taken_apart(operations: Sequence[PairedOperation], flat: _Flat, kind: Kind)
     is_write = np.array([*map(writes.__getitem__, flat.functions)], dtype=bool)
     table = Table(operations, [*numbers])
     is_read = ~is_write & table.is_ok[txn]
-    values = [*compress(flat.values, is_read.tolist())]
+    values: list[Any] = [*compress(flat.values, is_read.tolist())]
     if kind == "list-append":
         values = [[] if value is None else value for value in values]
     table.reads = Reads(txn[is_read], place[is_read], key[is_read], values)

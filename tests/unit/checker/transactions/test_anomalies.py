@@ -10,6 +10,7 @@ import pytest
 
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.registry import checker_named
+from splitbrain.checker.transactions import commit_orders
 from splitbrain.checker.transactions.check import check
 from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS, Kind
 from splitbrain.checker.verdict import CheckResult, Verdict
@@ -295,3 +296,19 @@ def test_stations_lead_to_everybody_but_oneself() -> None:
     edges = Edges(60)
     edges.fan([(n, 0) for n in range(40)], RW, list(range(30, 60)))
     assert reached(edges) == {(s, t) for s in range(40) for t in range(30, 60) if s != t}
+
+
+def test_a_level_that_was_looked_at_in_part_is_said_to_be_neither_left_nor_ruled_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    history = [
+        t("append x 1"),
+        t("r x [1], append y 1"),
+        t("r y [1], r x []"),
+    ]
+    assert "causality-violation" in found(judged(history, "list-append"))
+    monkeypatch.setattr(commit_orders, "_PAST_MAX", 0)
+    unasked = judged(history, "list-append")
+    assert "causality-violation" not in found(unasked)
+    assert "causal" not in unasked.reason.partition("it may still be")[2]
+    assert "causality-violation" in found(judged(history, "list-append", "causal"))
