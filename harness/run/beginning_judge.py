@@ -149,7 +149,7 @@ def main() -> None:
     incoming, outgoing = take_over_pipes()
     bodies = bodies_from(incoming)
     os.nice(_NICENESS)
-    # What is read stays, and holds no cycles: looking for some would take a third of the time.
+    # Events stay, and hold no cycles: looking for some would take a third of the time.
     gc.disable()
     task: Task = pickle.loads(bodies.get())  # noqa: S301 - from our own parent
     judge, history = BeginningJudge(task), _GrowingHistory(task.history)
