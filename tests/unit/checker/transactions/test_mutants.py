@@ -49,7 +49,7 @@ MUTANTS = {
     "commit orders need no processes": ("levels", 'order = "process"\n', "pass\n"),
     "own writes are all there is": (
         "own_history",
-        "value[-1:] != own[-1:]",
+        "_last_of(value) != own[-1:]",
         "value != own[-1:]",
     ),
     "keys are read once": ("commit_orders", ", self._read_again()]", "]"),
@@ -132,18 +132,18 @@ MUTANTS = {
     ),
     "lost updates may be": (
         "register_versions",
-        "if len(txns) > 1:\n                read",
-        "if False:\n                read",
+        "np.sort(first[counts > 1]).tolist()",
+        "[]",
     ),
     "the first writer replaces nothing": (
         "register_versions",
-        "after = [*after, *firsts.get(key, ())]",
-        "pass",
+        "blind = self._writes_without_reading()\n        targets",
+        "blind = self._writes_without_reading()[:0]\n        targets",
     ),
     "intermediate values may be read": (
         "register_versions",
-        "elif self._last[writer.txn, writer.key] != write:",
-        "elif False:",
+        "is_wrong = table.has_failed[writers[known]] | ~is_settled",
+        "is_wrong = table.has_failed[writers[known]]",
     ),
     "writes are never lost": (
         "durability",
