@@ -145,6 +145,74 @@ MUTANTS = {
         "is_wrong = table.has_failed[writers[known]] | ~is_settled",
         "is_wrong = table.has_failed[writers[known]]",
     ),
+    "elements of failed appends may be read": (
+        "list_versions",
+        "        self._note_aborted(anomalies)\n",
+        "",
+    ),
+    "appends may stand without earlier ones": (
+        "list_versions",
+        "        self._note_out_of_order(anomalies)\n",
+        "",
+    ),
+    "lists may end within a transaction": (
+        "list_versions",
+        "        self._note_intermediate(anomalies)\n",
+        "",
+    ),
+    "later appends may be read": ("list_versions", "        self._note_future(anomalies)\n", ""),
+    "updates of lists may be lost": (
+        "list_versions",
+        "        self._note_lost_updates(anomalies)\n",
+        "",
+    ),
+    "appends follow nobody": (
+        "list_versions",
+        "self._add(edges, self.txn_at(first), self.txn_at(second), WW, self.writes[second])",
+        "pass",
+    ),
+    "lists come from nobody": (
+        "list_versions",
+        "self._add(edges, self.txn_at(places), self.read_txns[reads], WR, reads)",
+        "pass",
+    ),
+    "lists are replaced by nobody": (
+        "list_versions",
+        "self._add(edges, self.read_txns[reads], self.txn_at(places), RW, reads)",
+        "pass",
+    ),
+    "lists may contradict each other": (
+        "list_versions",
+        "if longest[: len(value)] == value:",
+        "if True:",
+    ),
+    "elements may be twice": ("list_versions", "if len(set(known)) == len(known):", "if True:"),
+    "elements may come from nowhere": ("list_versions", "if _UNKNOWN in writes:", "if False:"),
+    "unread appends stand nowhere": (
+        "list_versions",
+        "unread &= columns.is_usable[table.writes.keys]",
+        "unread &= False",
+    ),
+    "nobody ends before another begins": (
+        "orders",
+        "self._edges.add(self._txns[is_before], stations[ended_by], REALTIME)",
+        "pass",
+    ),
+    "places may be behind the end": (
+        "orders",
+        "self._all_rise and bool(np.all(in_time | is_open))",
+        "self._all_rise",
+    ),
+    "places may fall": (
+        "orders",
+        "self._all_rise and bool(np.all(in_time | is_open))",
+        "bool(np.all(in_time | is_open))",
+    ),
+    "an open order of registers is one in time": (
+        "check",
+        'found.unordered and self._kind == "rw-register"',
+        "False",
+    ),
     "writes are never lost": (
         "durability",
         "if operation.end >= table.operations[read.txn].start or",
