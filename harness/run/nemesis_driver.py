@@ -249,7 +249,7 @@ class NemesisDriver:
             look.expectations,
             since,
             patience_s,
-            self._stop if look.may_be_cut_short else self._stop.frozen,
+            self._stop if look.may_be_cut_short else Stop(),
             baseline=carried.baseline,
             records=carried.records,
         )
