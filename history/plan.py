@@ -221,6 +221,9 @@ def reproduce_command(plan: Plan, usual: Experiment | None = None) -> str:
             value = {key: chosen[key] for key in sorted(chosen) if chosen[key] != known.get(key)}
         elif name not in ALWAYS_SAID and value == left_out:
             continue
+        elif value is False is fields[name].default:
+            # The version that made the run may not know the switch.
+            continue
         if name == "system":
             value = plan.system_file or value
         if name == "nemesis":
