@@ -27,6 +27,10 @@ class Entry(msgspec.Struct, frozen=True):
     value: Any
 
 
+#: Of an entry's line.
+_BEGIN = b'{"time":'
+
+
 class Ledger(msgspec.Struct, frozen=True):
     """Operations that the system saw."""
 
@@ -42,8 +46,10 @@ class Ledger(msgspec.Struct, frozen=True):
 
     def entries(self) -> list[Entry]:
         path = Path(self.path)
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        return [msgspec.json.decode(line, type=Entry) for line in lines]
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        # Whoever is killed where a line crosses a page leaves its beginning before the next one.
+        whole = [line[line.rindex(_BEGIN) :] for line in lines]
+        return [msgspec.json.decode(line, type=Entry) for line in whole]
 
 
 class Behaviour(msgspec.Struct, frozen=True):
