@@ -52,6 +52,12 @@ _WHY: Final = {
     "with the levels that it rules out and the strongest that are left.",
     "transactions:rw-register": "Registers are what applications use, but a write hides the one "
     "before it: less can be proven than of lists.",
+    "log": "A log that others build on must not lose what it took, nor show it twice or in another "
+    "order; only reads that pass over the place can tell, so each of them is followed.",
+    "log:duplicates-allowed": "Without idempotence a producer that got no answer sends again: a "
+    "duplicate is documented there, a loss is not.",
+    "log:read-uncommitted": "It is the default of Kafka's consumers, which then see aborted and "
+    "half transactions.",
     "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
     "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
     "show yet.",
@@ -66,6 +72,10 @@ _SOURCES: Final = {
     "sessions": "Terry and others 1994 (session guarantees)",
     "transactions:list-append": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
     "transactions:rw-register": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
+    **dict.fromkeys(
+        ("log", "log:duplicates-allowed", "log:read-uncommitted"),
+        "Kafka's documentation (delivery semantics); KIP-98; Jepsen's workload kafka",
+    ),
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",

@@ -60,6 +60,13 @@ PROMISES: Final[dict[str, str]] = {
     "distinct in each key, are held to a level as those of `transactions:list-append` are. Where "
     "the order of writes that nobody had read before is open, a solver looks for one; without the "
     "extra `[sat]` it may stay `unknown`.",
+    "log": "What was sent to a partitioned log (`send`, `txn`) and acknowledged is read by whoever "
+    "passes over its offset (`poll`), and by final reads; one record has one offset, in the order "
+    "of sends; consumers that were assigned their logs neither skip nor go back; of a transaction "
+    "that is not committed nothing is read, of a committed one all. What no read came to is "
+    "`unknown`.",
+    "log:duplicates-allowed": "As `log`, for producers that are not idempotent.",
+    "log:read-uncommitted": "As `log`, for consumers that read what is not committed.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
     "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
     "converged or not; no success is without its record. It looks at what there is of both.",
@@ -97,6 +104,11 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "sessions": ("monotonic-reads", "read-your-writes"),
     "fencing": ("lower-token-accepted",),
     "transactions": ANOMALIES,
+    "log": (
+        *("lost", "vanished", "torn-transaction", "inconsistent-offsets", "duplicate", "phantom"),
+        *("aborted-read", "precommitted-read", "future-read", "G1c", "end-went-back"),
+        *("nonmonotonic-send", "nonmonotonic-poll", "skipped-poll"),
+    ),
     "split-brain": (
         "two-leaders-in-one-epoch",
         "different-committed-records",

@@ -84,6 +84,18 @@ def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> 
     return check(operations, budget)
 
 
+def _check_logs(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
+    # networkx is loaded with the first history of logs.
+    from splitbrain.checker.logs.check import check
+
+    return check(operations, budget)
+
+
+def _of_logs(why: str, *kinds: str) -> Checker:
+    allowed = (AllowedAnomaly("log", kind, why) for kind in kinds)
+    return _allowing(_of_operations(_check_logs), *allowed)
+
+
 def _of_transactions(kind: Kind, level: str) -> Checker:
     def judge(evidence: Evidence, budget: Budget) -> CheckResult:
         # numpy and its columns are loaded with the first history of transactions.
@@ -108,6 +120,12 @@ _PLAIN: Final[dict[str, Checker]] = {
     "unique-ids": _of_operations(check_unique_ids),
     "sessions": _of_operations(_check_sessions),
     "fencing": _of_operations(check_fencing_tokens),
+    "log": _of_operations(_check_logs),
+    "log:duplicates-allowed": _of_logs("producers that are not idempotent send again", "duplicate"),
+    "log:read-uncommitted": _of_logs(
+        "consumers read what is not committed",
+        *("aborted-read", "precommitted-read", "torn-transaction", "G1c"),
+    ),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,

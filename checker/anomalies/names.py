@@ -31,6 +31,10 @@ OWN_WRITE_MISSED: Final = "own write missed"
 PHANTOM_VALUE: Final = "phantom value"
 REORDER: Final = "reorder"
 SPLIT_BRAIN: Final = "split-brain"
+PRECOMMITTED: Final = "read before commit"
+SKIPPED: Final = "skipped record"
+TORN: Final = "torn transaction"
+VANISHED_RECORD: Final = "record that vanished"
 VANISHED: Final = "observed transaction vanishes"
 STALE_READ: Final = "stale read"
 STALE_TOKEN: Final = "stale token accepted"  # noqa: S105 - a name
@@ -79,6 +83,22 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "read-your-writes": "own write not seen",
     },
     "fencing": {"lower-token-accepted": STALE_TOKEN},
+    "log": {
+        "lost": LOST_WRITE,
+        "vanished": VANISHED_RECORD,
+        "torn-transaction": TORN,
+        "inconsistent-offsets": FORK,
+        "duplicate": DUPLICATE,
+        "phantom": PHANTOM_VALUE,
+        "aborted-read": DIRTY_READ,
+        "precommitted-read": PRECOMMITTED,
+        "future-read": FUTURE_READ,
+        "G1c": levels.G1C,
+        "end-went-back": "end that went back",
+        "nonmonotonic-send": REORDER,
+        "nonmonotonic-poll": "poll that went back",
+        "skipped-poll": SKIPPED,
+    },
     "split-brain": {
         "two-leaders-in-one-epoch": SPLIT_BRAIN,
         "different-committed-records": FORK,

@@ -126,13 +126,17 @@ def sense_of(checker: str) -> Problem:
         from splitbrain.checker.transactions.micro_operations import Sense
 
         return Sense(transactions[0])
+    if checker.partition(":")[0] == "log":
+        from splitbrain.checker.logs.parts import Sense as SenseOfLogs
+
+        return SenseOfLogs()
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
 
 def asks_failed(checker: str) -> bool:
     """Return whether failed operations have to make sense, too."""
     # A value that was tried twice tells nobody which of the two wrote it.
-    return transactions_level(checker) is not None
+    return transactions_level(checker) is not None or checker.partition(":")[0] == "log"
 
 
 def _as_models(*models: Model) -> Problem:

@@ -4,23 +4,19 @@ The modules are loaded anew with the mutant's text in one of them. A worse first
 wrong facts for the solver, are no mutants: what they miss is decided by the search behind them.
 """
 
-import importlib
-import importlib.util
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 import pytest
 
 from splitbrain.checker import transactions
 from splitbrain.checker.transactions.levels import Kind
-from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
+from tests.unit.checker.mutated_package import Check, mutated
 from tests.unit.checker.transactions.brute_force import is_of_level
 from tests.unit.checker.transactions.cases import CASES, ORDER_CASES, REGISTER_CASES, t
 from tests.unit.checker.transactions.small_transactions import (
@@ -239,7 +235,6 @@ RARE: tuple[tuple[Kind, str, list[PairedOperation]], ...] = (
         ],
     ),
 )
-Check = Callable[..., CheckResult]
 
 
 @pytest.mark.nightly
@@ -259,42 +254,7 @@ def test_without_a_mutant_everything_agrees() -> None:
 
 def loaded(module: str, old: str, new: str) -> Check:
     """The checker with one text replaced, in modules of its own."""
-    prefix = f"{transactions.__name__}."
-    path = Path(next(iter(transactions.__path__)), f"{module}.py")
-    source = path.read_text()
-    assert source.count(old) == 1, (module, old)
-    kept = {name: found for name, found in sys.modules.items() if name.startswith(prefix)}
-    for name in kept:
-        del sys.modules[name]
-    try:
-        spec = importlib.util.spec_from_file_location(f"{prefix}{module}", path)
-        assert spec is not None
-        mutant = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = mutant
-        exec(compile(source.replace(old, new), str(path), "exec"), mutant.__dict__)
-        check: Check = importlib.import_module(f"{prefix}check").check
-        # Loaded with the first history that needs it.
-        importlib.import_module(f"{prefix}order_search")
-        mine = {n: found for n, found in sys.modules.items() if n.startswith(prefix)}
-    finally:
-        restore(prefix, kept)
-
-    def judged(*arguments: Any) -> CheckResult:
-        restore(prefix, mine)
-        try:
-            return check(*arguments)
-        finally:
-            restore(prefix, kept)
-
-    return judged
-
-
-def restore(prefix: str, modules: dict[str, Any]) -> None:
-    for name in [name for name in sys.modules if name.startswith(prefix)]:
-        del sys.modules[name]
-    sys.modules.update(modules)
-    for name, module in modules.items():
-        setattr(transactions, name.removeprefix(prefix), module)
+    return mutated(transactions, module, old, new, later=["order_search"])
 
 
 def agrees(check: Check) -> bool:

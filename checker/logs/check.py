@@ -1,0 +1,384 @@
+"""Checker of partitioned logs: nothing lost, nothing twice, one record an offset, reads in order.
+
+By the promises of Kafka under ``acks=all``, idempotent producers, clean elections, and consumers
+that read what is committed; what lies beside them is allowed by those who know (``log:...``, and a
+system's settings). Each rule asks for its evidence:
+
+- *lost*: an acknowledged record that nobody ever read, and a consumer passed over its offset, or a
+  final read that began later found the end of the log before it. *Vanished*: it was read before
+  that, and never again; *skipped*: others read it later.
+- *offsets*: two records at one offset, one at two; an offset below one that had been acknowledged,
+  or read, before the send was invoked.
+- *reads* of what nobody sent, of what certainly failed, of what was not asked for yet, of a
+  transaction's own records before its commit; of half a transaction, once the rest was passed over.
+- *G1c*: transactions that read each other's records. Each commits at a moment between its ends, and
+  what it read was committed before.
+
+Writes are not isolated, and a producer may skip offsets: Kafka promises neither. Equal times are
+concurrent. n log n. Sources: Jepsen's workload ``kafka``; Kafka's documentation of its delivery
+semantics; KIP-98.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from math import inf
+from typing import Any, Final
+
+import networkx as nx
+
+from splitbrain.checker.evidence import describe_operation
+from splitbrain.checker.findings import Findings, counted, end_of
+from splitbrain.checker.logs.parts import TXN
+from splitbrain.checker.logs.readings import Log, Pass, Send, Sighting, logs_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import shown
+
+LOST: Final = "lost"
+VANISHED: Final = "vanished"
+TORN: Final = "torn-transaction"
+INCONSISTENT: Final = "inconsistent-offsets"
+DUPLICATE: Final = "duplicate"
+PHANTOM: Final = "phantom"
+ABORTED_READ: Final = "aborted-read"
+PRECOMMITTED_READ: Final = "precommitted-read"
+FUTURE_READ: Final = "future-read"
+CYCLE: Final = "G1c"
+END_BACK: Final = "end-went-back"
+SENT_BACK: Final = "nonmonotonic-send"
+READ_BACK: Final = "nonmonotonic-poll"
+SKIPPED: Final = "skipped-poll"
+#: Most telling first.
+KINDS: Final = (
+    *(LOST, VANISHED, TORN, INCONSISTENT, DUPLICATE, PHANTOM, ABORTED_READ, PRECOMMITTED_READ),
+    *(FUTURE_READ, CYCLE, END_BACK, SENT_BACK, READ_BACK, SKIPPED),
+)
+
+
+def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
+    """Judge all logs of a history."""
+    return _Judgement(operations, budget).conclude()
+
+
+class _Judgement:
+    def __init__(self, operations: Iterable[PairedOperation], budget: Budget) -> None:
+        self._operations = sorted(operations, key=lambda operation: operation.index)
+        self._findings = Findings("log", budget, KINDS)
+        #: Transactions of which each read records, by the index of the reader.
+        self._read_from: dict[int, set[int]] = {}
+        self._unread = 0
+
+    def conclude(self) -> CheckResult:
+        return self._findings.conclude(self._judge)
+
+    def _judge(self) -> tuple[dict[str, Any], str, str | None]:
+        logs, held = logs_of(self._operations, self._findings.poll)
+        by_index = {operation.index: operation for operation in held}
+        records = reads = acknowledged = 0
+        missing: dict[int, list[tuple[Log, Send, list[Pass]]]] = {}
+        for log in logs:
+            self._judge_values(log)
+            self._judge_offsets(log)
+            self._judge_order(log)
+            for send, whole in self._judge_passes(log):
+                if send.operation.f == TXN and send.operation.type == "info":
+                    missing.setdefault(send.operation.index, []).append((log, send, whole))
+            acknowledged += sum(send.is_acknowledged for send in log.sends.values())
+            reads += sum(len(send.sightings) for send in log.sends.values())
+            records += len(log.sends)
+        self._judge_torn(missing, logs)
+        self._judge_cycles(by_index)
+        figures = {
+            "logs": len(logs),
+            "sent": records,
+            "acknowledged": acknowledged,
+            "read": reads,
+            "acknowledged-and-never-reached": self._unread,
+        }
+        undecided = None
+        if not reads:
+            undecided = "Nothing was ever read, so there is nothing to judge."
+        elif self._unread:
+            what = counted(self._unread, "acknowledged record lies", "acknowledged records lie")
+            undecided = (
+                f"{what} where no read came to; a final poll that tells its position would, from a "
+                "consumer that was assigned its logs."
+            )
+        valid = f"{counted(acknowledged, 'acknowledged record')}: none is lost, and reads agree."
+        return figures, valid, undecided
+
+    # --- records --------------------------------------------------------------------------------
+
+    def _judge_values(self, log: Log) -> None:
+        """Judge each record by itself: who sent it, when, and where it was seen."""
+        for stranger in log.strangers:
+            self._note(
+                PHANTOM,
+                [stranger.operation],
+                f"{_seen(stranger)} of {log.key}, and nobody sent it.",
+            )
+        for send in log.sends.values():
+            self._findings.poll()
+            offsets = {} if send.offset is None else {send.offset: send.operation}
+            for sighting in send.sightings:
+                self._judge_sighting(log, send, sighting)
+                offsets.setdefault(sighting.offset, sighting.operation)
+            if len(offsets) > 1:
+                (first, one), (second, other) = sorted(offsets.items(), key=_place)[:2]
+                self._note(
+                    DUPLICATE,
+                    [send.operation, one, other],
+                    f"{shown(send.value)} was sent to {log.key} once (index "
+                    f"{send.operation.index}), and is at offset {first} (index {one.index}) and at "
+                    f"offset {second} (index {other.index}).",
+                )
+
+    def _judge_sighting(self, log: Log, send: Send, sighting: Sighting) -> None:
+        sender, reader = send.operation, sighting.operation
+        seen = f"{_seen(sighting)} of {log.key}"
+        if sender is reader:
+            # A poll may follow the send in an operation that is no transaction.
+            if sender.f == TXN:
+                self._note(
+                    PRECOMMITTED_READ, [reader], f"{seen}, which it had not committed by then."
+                )
+        elif sender.type == "fail":
+            self._note(
+                ABORTED_READ,
+                [sender, reader],
+                f"{seen}, and the {sender.f} of index {sender.index} certainly failed.",
+            )
+        elif reader.end is not None and reader.end < sender.start:
+            self._note(
+                FUTURE_READ,
+                [sender, reader],
+                f"{seen} before anybody asked to send it (index {sender.index}).",
+            )
+        elif sender.f == reader.f == TXN:
+            self._read_from.setdefault(reader.index, set()).add(sender.index)
+
+    def _judge_offsets(self, log: Log) -> None:
+        """Judge whether one record stands at each offset."""
+        at: dict[int, dict[Hashable, PairedOperation]] = {}
+        for send in log.sends.values():
+            for offset, operation in _places_of(send):
+                at.setdefault(offset, {}).setdefault(send.value, operation)
+        for stranger in log.strangers:
+            at.setdefault(stranger.offset, {}).setdefault(stranger.value, stranger.operation)
+        for offset, values in at.items():
+            if len(values) > 1:
+                (one, first), (other, second) = [*values.items()][:2]
+                self._note(
+                    INCONSISTENT,
+                    [first, second],
+                    f"At offset {offset} of {log.key} stands {shown(one)} (index {first.index}) "
+                    f"and {shown(other)} (index {second.index}).",
+                )
+
+    def _judge_order(self, log: Log) -> None:
+        """Judge whether a record, or the end, came to an offset below one that was settled."""
+        # All offsets below these were settled by then, and who told it.
+        settled = [
+            (offset, operation)
+            for send in log.sends.values()
+            for offset, operation in _places_of(send)
+        ]
+        settled += [(each.end, each.operation) for each in (*log.passes, *log.ends)]
+        settled.sort(key=_place)
+        bounds = [offset for offset, _ in settled]
+        times = [(inf if by.end is None else by.end, at) for at, (_, by) in enumerate(settled)]
+        # The earliest of this one and those behind it.
+        earliest = [*accumulate(reversed(times), min)][::-1]
+
+        def judge(kind: str, offset: int, operation: PairedOperation, what: str) -> None:
+            place = bisect_right(bounds, offset)
+            if place == len(earliest) or earliest[place][0] >= operation.start:
+                return
+            bound, teller = settled[earliest[place][1]]
+            self._note(
+                kind,
+                [teller, operation],
+                f"{what} offset {offset} of {log.key} (index {operation.index}), and before that "
+                f"was invoked the log was known to reach offset {bound} (index {teller.index}).",
+            )
+
+        for send in log.sends.values():
+            self._findings.poll()
+            for offset in _offsets_of(send):
+                judge(SENT_BACK, offset, send.operation, f"{shown(send.value)} was sent to")
+        for end in log.ends:
+            judge(END_BACK, end.end, end.operation, "A final read found the end at")
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def _judge_passes(self, log: Log) -> list[tuple[Send, list[Pass]]]:
+        """Judge what consumers did not read.
+
+        Returns sends that nobody read or passed over, each with the reads of the whole log.
+        """
+        for operation, offset, before in log.steps_back:
+            self._note(
+                READ_BACK,
+                [operation],
+                f"Process {operation.process} was at offset {offset} of {log.key} (index "
+                f"{operation.index}), and the same consumer had come to offset {before} before.",
+            )
+        placed = sorted(
+            ((offset, send) for send in log.sends.values() for offset in _offsets_of(send)),
+            key=_place,
+        )
+        offsets = [offset for offset, _ in placed]
+        # Of each record the first one that passed over it.
+        passed: dict[int, tuple[Send, Pass]] = {}
+        for each in log.passes:
+            low, high = bisect_left(offsets, each.first), bisect_left(offsets, each.end)
+            for _, send in placed[low:high]:
+                self._findings.poll()
+                passed.setdefault(id(send), (send, each))
+        for end in log.ends:
+            for _, send in placed[bisect_left(offsets, end.end) :]:
+                if _was_there(send, end.operation):
+                    passed.setdefault(id(send), (send, end))
+        for send, each in passed.values():
+            self._note_passed(log, send, each)
+        lacking: list[tuple[Send, list[Pass]]] = []
+        for send in log.sends.values():
+            if send.sightings or id(send) in passed:
+                continue
+            whole = [end for end in log.ends if end.first == 0 and send.offset is None]
+            lacking.append((send, whole))
+            if not send.is_acknowledged:
+                continue
+            if any(_was_there(send, end.operation) for end in whole):
+                self._note(
+                    LOST,
+                    [send.operation],
+                    f"{shown(send.value)} was acknowledged to {log.key} (index "
+                    f"{send.operation.index}), and a later read of the whole log lacks it.",
+                )
+            else:
+                self._unread += 1
+        return lacking
+
+    def _note_passed(self, log: Log, send: Send, each: Pass) -> None:
+        reader = each.operation
+        if not send.sightings:
+            self._note(
+                LOST,
+                [send.operation, reader],
+                f"{shown(send.value)} was acknowledged at offset {send.offset} of {log.key} (index "
+                f"{send.operation.index}). {_over(send, each)}, and nobody ever read it.",
+            )
+            return
+        later = [one for one in send.sightings if one.operation.start > reader.start]
+        first = send.sightings[0]
+        self._note(
+            SKIPPED if later else VANISHED,
+            [send.operation, first.operation, reader],
+            f"{_seen(first)} of {log.key}. {_over(send, each)}"
+            f"{'.' if later else ', and nobody read it again.'}",
+        )
+
+    # --- transactions ---------------------------------------------------------------------------
+
+    def _judge_torn(
+        self,
+        missing: Mapping[int, Sequence[tuple[Log, Send, list[Pass]]]],
+        logs: Sequence[Log],
+    ) -> None:
+        """Judge transactions of unknown outcome of which some records were read."""
+        #: The first sighting of each by its end: by then it was committed.
+        seen: dict[int, tuple[int, Log, Sighting]] = {}
+        for log in logs:
+            for send in log.sends.values():
+                index = send.operation.index
+                for sighting in send.sightings if index in missing else ():
+                    end = end_of(sighting.operation)
+                    if index not in seen or end < seen[index][0]:
+                        seen[index] = end, log, sighting
+        for index, (committed, of, sighting) in seen.items():
+            for log, send, whole in missing[index]:
+                reads = [end.operation for end in whole if end.operation.start > committed]
+                if reads:
+                    self._note(
+                        TORN,
+                        [send.operation, sighting.operation, reads[0]],
+                        f"{_seen(sighting)} of {of.key}, so txn {index} was committed, and "
+                        f"a later read of all of {log.key} (index {reads[0].index}) lacks "
+                        f"{shown(send.value)}, which it sent there.",
+                    )
+
+    def _judge_cycles(self, by_index: Mapping[int, PairedOperation]) -> None:
+        """Judge whether each transaction can have committed after those that it read from."""
+        graph: nx.DiGraph[int] = nx.DiGraph(
+            (writer, reader) for reader, writers in self._read_from.items() for writer in writers
+        )
+        earliest: dict[int, tuple[int, int]] = {}
+        for members in nx.topological_sort(condensed := nx.condensation(graph)):
+            found: list[int] = sorted(condensed.nodes[members]["members"])
+            self._findings.poll()
+            if len(found) > 1:
+                cycle = [by_index[one] for one, _ in nx.find_cycle(graph.subgraph(found))]
+                texts = ", ".join(map(describe_operation, cycle))
+                self._note(CYCLE, cycle, f"Each of these read what the one before sent: {texts}.")
+            for reader in found:
+                own = by_index[reader]
+                sources = (earliest[w] for w in graph.predecessors(reader) if w in earliest)
+                earliest[reader] = max([(own.start, reader), *sources])
+                start, of = earliest[reader]
+                if own.end is not None and own.end < start:
+                    self._note_late(own, by_index[of])
+
+    def _note_late(self, reader: PairedOperation, source: PairedOperation) -> None:
+        self._note(
+            CYCLE,
+            [reader, source],
+            f"The txn of index {reader.index} read what rests on the txn of index {source.index}, "
+            "which began after it had ended.",
+        )
+
+    def _note(self, kind: str, operations: Sequence[PairedOperation], sentence: str) -> None:
+        self._findings.note(kind, operations, lambda: sentence)
+
+
+def _seen(sighting: Sighting) -> str:
+    reader = sighting.operation
+    return (
+        f"Process {reader.process} read {shown(sighting.value)} (index {reader.index}) at offset "
+        f"{sighting.offset}"
+    )
+
+
+def _over(send: Send, each: Pass) -> str:
+    reader = each.operation
+    who = f"Process {reader.process}"
+    if min(_offsets_of(send)) >= each.end:
+        return f"{who} later found the end at offset {each.end} (index {reader.index})"
+    last = each.end - 1
+    over = f"offset {last}" if each.first == last else f"offsets {each.first} to {last}"
+    return f"{who} passed over {over} (index {reader.index})"
+
+
+def _place(item: tuple[int, Any]) -> int:
+    return item[0]
+
+
+def _places_of(send: Send) -> Iterable[tuple[int, PairedOperation]]:
+    """Yield the offsets at which a record was acknowledged or read, each with who told it."""
+    if send.offset is not None:
+        yield send.offset, send.operation
+    for sighting in send.sightings:
+        yield sighting.offset, sighting.operation
+
+
+def _offsets_of(send: Send) -> set[int]:
+    return {offset for offset, _ in _places_of(send)}
+
+
+def _was_there(send: Send, reader: PairedOperation) -> bool:
+    """Return whether a record was acknowledged, or read, before this read was invoked."""
+    tellers = [send.operation] if send.is_acknowledged else []
+    tellers += [sighting.operation for sighting in send.sightings]
+    return any(teller.end is not None and teller.end < reader.start for teller in tellers)
