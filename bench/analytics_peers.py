@@ -27,7 +27,7 @@ import msgspec
 import pandas as pd
 
 from bench.analytics_data import write_tables
-from bench.analytics_engines.jobs import COLUMNS, SPARK_ONLY
+from bench.analytics_engines.jobs import COLUMNS, FLOORS, SPARK_ONLY
 
 ENGINES: Final = ("spark", "duckdb", "polars", "pandas")
 _DIGITS: Final = 1e-9
@@ -38,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Spark's jobs beside other engines.")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--engines", default=",".join(ENGINES))
-    parser.add_argument("--jobs", default=",".join((*COLUMNS, *SPARK_ONLY)))
+    parser.add_argument("--jobs", default=",".join((*COLUMNS, *SPARK_ONLY, *FLOORS)))
     parser.add_argument("--memory-mib", type=int, default=2048)
     parser.add_argument("--limit-mib", type=int)
     parser.add_argument("--threads", type=int, default=2)
