@@ -27,7 +27,8 @@ Manner = Literal["alone", "with its group", "with its watchdog"]
 MANNERS: tuple[Manner, ...] = ("alone", "with its group", "with its watchdog")
 
 #: The engine takes networks, mounts and proxies down a moment after it says so.
-_SETTLING_S = 10.0
+#: More than a session of Spark's takes at most that ends because its owner was killed.
+_SETTLING_S = 30.0
 _WATCHDOG_PATIENCE_S = 60.0
 _LOOK_INTERVAL_S = 0.05
 _TEST = (sys.executable, "-m", f"{PACKAGE}.harness.cli", "test")

@@ -68,6 +68,9 @@ def _end_with(owner: int) -> None:
         process = os.pidfd_open(owner)
         select.select([process], [], [])
         os.close(process)
+    # One that gave way to the owner's clients would take long to go from a busy machine.
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, 0, 0)
     end_in_order()
 
 

@@ -19,13 +19,12 @@ concurrent. n log n. Sources: Jepsen's workload ``kafka``; Kafka's documentation
 semantics; KIP-98.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import accumulate
-from math import inf
 from typing import Any, Final
 
 import networkx as nx
+import numpy as np
 
 from splitbrain.checker.evidence import describe_operation
 from splitbrain.checker.findings import Findings, counted, end_of
@@ -121,12 +120,16 @@ class _Judgement:
             )
         for send in log.sends.values():
             self._findings.poll()
-            offsets = {} if send.offset is None else {send.offset: send.operation}
+            places = send.places
+            if send.offset is not None:
+                places[send.offset] = send.operation
             for sighting in send.sightings:
                 self._judge_sighting(log, send, sighting)
-                offsets.setdefault(sighting.offset, sighting.operation)
-            if len(offsets) > 1:
-                (first, one), (second, other) = sorted(offsets.items(), key=_place)[:2]
+                known = places.setdefault(sighting.offset, sighting.operation)
+                if end_of(sighting.operation) < end_of(known):
+                    places[sighting.offset] = sighting.operation
+            if len(places) > 1:
+                (first, one), (second, other) = sorted(places.items(), key=_place)[:2]
                 self._note(
                     DUPLICATE,
                     [send.operation, one, other],
@@ -137,79 +140,82 @@ class _Judgement:
 
     def _judge_sighting(self, log: Log, send: Send, sighting: Sighting) -> None:
         sender, reader = send.operation, sighting.operation
-        seen = f"{_seen(sighting)} of {log.key}"
         if sender is reader:
             # A poll may follow the send in an operation that is no transaction.
             if sender.f == TXN:
                 self._note(
-                    PRECOMMITTED_READ, [reader], f"{seen}, which it had not committed by then."
+                    PRECOMMITTED_READ,
+                    [reader],
+                    f"{_seen(sighting)} of {log.key}, which it had not committed by then.",
                 )
         elif sender.type == "fail":
             self._note(
                 ABORTED_READ,
                 [sender, reader],
-                f"{seen}, and the {sender.f} of index {sender.index} certainly failed.",
+                f"{_seen(sighting)} of {log.key}, and the {sender.f} of index {sender.index} "
+                "certainly failed.",
             )
-        elif reader.end is not None and reader.end < sender.start:
+        elif end_of(reader) < sender.start:
             self._note(
                 FUTURE_READ,
                 [sender, reader],
-                f"{seen} before anybody asked to send it (index {sender.index}).",
+                f"{_seen(sighting)} of {log.key} before anybody asked to send it (index "
+                f"{sender.index}).",
             )
         elif sender.f == reader.f == TXN:
             self._read_from.setdefault(reader.index, set()).add(sender.index)
 
     def _judge_offsets(self, log: Log) -> None:
         """Judge whether one record stands at each offset."""
-        at: dict[int, dict[Hashable, PairedOperation]] = {}
-        for send in log.sends.values():
-            for offset, operation in _places_of(send):
-                at.setdefault(offset, {}).setdefault(send.value, operation)
-        for stranger in log.strangers:
-            at.setdefault(stranger.offset, {}).setdefault(stranger.value, stranger.operation)
-        for offset, values in at.items():
-            if len(values) > 1:
-                (one, first), (other, second) = [*values.items()][:2]
-                self._note(
-                    INCONSISTENT,
-                    [first, second],
-                    f"At offset {offset} of {log.key} stands {shown(one)} (index {first.index}) "
-                    f"and {shown(other)} (index {second.index}).",
-                )
+        at: dict[int, tuple[Hashable, PairedOperation]] = {}
+        records = [(send.value, send.places.items()) for send in log.sends.values()]
+        records += [(each.value, [(each.offset, each.operation)]) for each in log.strangers]
+        for value, places in records:
+            for offset, teller in places:
+                other, first = at.setdefault(offset, (value, teller))
+                if other is not value and other != value:
+                    self._note(
+                        INCONSISTENT,
+                        [first, teller],
+                        f"At offset {offset} of {log.key} stands {shown(other)} (index "
+                        f"{first.index}) and {shown(value)} (index {teller.index}).",
+                    )
 
     def _judge_order(self, log: Log) -> None:
         """Judge whether a record, or the end, came to an offset below one that was settled."""
         # All offsets below these were settled by then, and who told it.
-        settled = [
-            (offset, operation)
-            for send in log.sends.values()
-            for offset, operation in _places_of(send)
-        ]
+        settled = [item for send in log.sends.values() for item in send.places.items()]
         settled += [(each.end, each.operation) for each in (*log.passes, *log.ends)]
-        settled.sort(key=_place)
-        bounds = [offset for offset, _ in settled]
-        times = [(inf if by.end is None else by.end, at) for at, (_, by) in enumerate(settled)]
-        # The earliest of this one and those behind it.
-        earliest = [*accumulate(reversed(times), min)][::-1]
+        bounds, latest = (
+            np.array([(offset, teller.end) for offset, teller in settled], dtype=np.int64)
+            .reshape(-1, 2)
+            .T
+        )
+        order = np.argsort(bounds, kind="stable")
+        # By when one of these and those behind it was settled.
+        times = np.minimum.accumulate(latest[order][::-1])[::-1]
+        bounds = bounds[order]
 
-        def judge(kind: str, offset: int, operation: PairedOperation, what: str) -> None:
-            place = bisect_right(bounds, offset)
-            if place == len(earliest) or earliest[place][0] >= operation.start:
-                return
-            bound, teller = settled[earliest[place][1]]
-            self._note(
-                kind,
-                [teller, operation],
-                f"{what} offset {offset} of {log.key} (index {operation.index}), and before that "
-                f"was invoked the log was known to reach offset {bound} (index {teller.index}).",
-            )
+        def judge(kind: str, rows: list[tuple[int, PairedOperation]], what: str) -> None:
+            offsets = np.array([offset for offset, _ in rows], dtype=np.int64)
+            starts = np.array([operation.start for _, operation in rows], dtype=np.int64)
+            places = np.searchsorted(bounds, offsets, side="right")
+            is_known = np.append(times, np.iinfo(np.int64).max)[places] < starts
+            for row in np.flatnonzero(is_known).tolist():
+                offset, operation = rows[row]
+                behind = order[places[row] :]
+                bound, teller = settled[behind[np.argmin(latest[behind])]]
+                self._note(
+                    kind,
+                    [teller, operation],
+                    f"{what} offset {offset} of {log.key} (index {operation.index}), and before "
+                    f"that was invoked the log was known to reach offset {bound} (index "
+                    f"{teller.index}).",
+                )
 
-        for send in log.sends.values():
-            self._findings.poll()
-            for offset in _offsets_of(send):
-                judge(SENT_BACK, offset, send.operation, f"{shown(send.value)} was sent to")
-        for end in log.ends:
-            judge(END_BACK, end.end, end.operation, "A final read found the end at")
+        sent = [(offset, send.operation) for send in log.sends.values() for offset in send.places]
+        judge(SENT_BACK, sent, "A record was sent to")
+        judge(END_BACK, [(e.end, e.operation) for e in log.ends], "A final read found the end at")
 
     # --- consumers ------------------------------------------------------------------------------
 
@@ -226,8 +232,7 @@ class _Judgement:
                 f"{operation.index}), and the same consumer had come to offset {before} before.",
             )
         placed = sorted(
-            ((offset, send) for send in log.sends.values() for offset in _offsets_of(send)),
-            key=_place,
+            ((offset, send) for send in log.sends.values() for offset in send.places), key=_place
         )
         offsets = [offset for offset, _ in placed]
         # Of each record the first one that passed over it.
@@ -354,7 +359,7 @@ def _seen(sighting: Sighting) -> str:
 def _over(send: Send, each: Pass) -> str:
     reader = each.operation
     who = f"Process {reader.process}"
-    if min(_offsets_of(send)) >= each.end:
+    if min(send.places) >= each.end:
         return f"{who} later found the end at offset {each.end} (index {reader.index})"
     last = each.end - 1
     over = f"offset {last}" if each.first == last else f"offsets {each.first} to {last}"
@@ -363,18 +368,6 @@ def _over(send: Send, each: Pass) -> str:
 
 def _place(item: tuple[int, Any]) -> int:
     return item[0]
-
-
-def _places_of(send: Send) -> Iterable[tuple[int, PairedOperation]]:
-    """Yield the offsets at which a record was acknowledged or read, each with who told it."""
-    if send.offset is not None:
-        yield send.offset, send.operation
-    for sighting in send.sightings:
-        yield sighting.offset, sighting.operation
-
-
-def _offsets_of(send: Send) -> set[int]:
-    return {offset for offset, _ in _places_of(send)}
 
 
 def _was_there(send: Send, reader: PairedOperation) -> bool:

@@ -34,6 +34,7 @@ OF_PARTS: Final = (SEND, POLL, TXN)
 #: Operations of Jepsen's that tell nothing of a log: a client is closed, partitions are listed.
 _IGNORED: Final = ("crash", "debug-topic-partitions")
 _ANSWERED: Final = (2, 3)
+_PAIR: Final = 2
 
 
 class Sent(NamedTuple):
@@ -72,16 +73,23 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
     answered = cast("Sequence[Any]", operation.result) if is_ok else asked
     for part, done in zip(asked, answered, strict=True):
         if _function(part) == SEND:
-            is_told = is_ok and _tells_offset(part[2], done[2])
-            yield Sent(
-                name_of(part[1]), hashable(part[2]), _offset(done[2][0]) if is_told else None
-            )
+            value, told = part[2], done[2] if is_ok else None
+            offset = None
+            # Nearly always both are plain.
+            if type(told) is list and len(told) == _PAIR and type(told[0]) is int is type(value):
+                offset = told[0]
+            elif told is not None and _tells_offset(value, told):
+                offset = _offset(told[0])
+            yield Sent(name_of(part[1]), hashable(value), offset)
         elif is_ok:
             told = _items(done[2]) if done[2:] else ()
             positions = {name_of(key): _offset(at) for key, at in told}
             for key, records in _items(done[1]):
                 name = name_of(key)
-                read = [(int(size_of(offset)), hashable(value)) for offset, value in records]
+                read = [
+                    (offset if type(offset) is int else int(size_of(offset)), hashable(value))
+                    for offset, value in records
+                ]
                 yield Polled(name, read, positions.pop(name, None))
             for name, position in positions.items():
                 yield Polled(name, [], position)

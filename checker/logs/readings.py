@@ -40,7 +40,7 @@ class Pass(NamedTuple):
 class Send:
     """One record that was sent to a log."""
 
-    __slots__ = ("offset", "operation", "sightings", "value")
+    __slots__ = ("offset", "operation", "places", "sightings", "value")
 
     def __init__(self, value: Hashable, operation: PairedOperation, offset: int | None) -> None:
         self.value = value
@@ -48,6 +48,8 @@ class Send:
         #: As it was acknowledged; None: nobody told it.
         self.offset = offset
         self.sightings: list[Sighting] = []
+        #: Offsets at which it was acknowledged or read, each with the first who ended and told it.
+        self.places: dict[int, PairedOperation] = {}
 
     @property
     def is_acknowledged(self) -> bool:
@@ -87,12 +89,16 @@ def logs_of(
     """Return the logs of a history, and its operations that hold parts; in order of invocation."""
     reader = _Reader(poll)
     held: list[PairedOperation] = []
+    polled: list[list[Polled]] = []
     for operation in operations:
+        polls: list[Polled] = []
         if operation.f in OF_PARTS:
             held.append(operation)
-            reader.note_sends(operation)
-    for operation in operations:
-        reader.follow(operation)
+            polls = reader.note_sends(operation)
+        polled.append(polls)
+    # A value may be read before the line on its send, so all sends are known first.
+    for operation, polls in zip(operations, polled, strict=True):
+        reader.follow(operation, polls)
     return [*reader.logs.values()], held
 
 
@@ -108,14 +114,21 @@ class _Reader:
             log = self.logs[key] = Log(key)
         return log
 
-    def note_sends(self, operation: PairedOperation) -> None:
+    def note_sends(self, operation: PairedOperation) -> list[Polled]:
+        """Note what an operation sent, and return what it read."""
+        polled: list[Polled] = []
         for part in parts_of(operation):
             self._poll(1)
             if isinstance(part, Sent):
                 self._log(part.key).sends[part.value] = Send(part.value, operation, part.offset)
+            else:
+                polled.append(part)
+        return polled
 
-    def follow(self, operation: PairedOperation) -> None:
+    def follow(self, operation: PairedOperation, polled: Sequence[Polled]) -> None:
         """Let a process' consumer go on."""
+        if not polled and operation.f in OF_PARTS and operation.type == "ok":
+            return
         consumer = self._consumers.get(operation.process)
         if consumer is None:
             consumer = self._consumers[operation.process] = _Consumer()
@@ -127,10 +140,9 @@ class _Reader:
             consumer.starts = {
                 key: start for key, start in consumer.places.items() if start is not None
             }
-        elif operation.f in OF_PARTS and operation.type == "ok":
-            for part in parts_of(operation):
-                if isinstance(part, Polled):
-                    self._read(consumer, part, operation)
+        elif polled:
+            for part in polled:
+                self._read(consumer, part, operation)
         elif asks_to_poll(operation):
             # It may have read something that nobody told, or been put back where it was.
             consumer.places = dict.fromkeys(consumer.places)
@@ -140,8 +152,8 @@ class _Reader:
         log = self._log(polled.key)
         sends = log.sends
         place = None if consumer.is_subscribed else consumer.places.get(polled.key)
+        self._poll(1 + len(polled.records))
         for offset, value in polled.records:
-            self._poll(1)
             sighting = Sighting(offset, value, operation)
             send = sends.get(value)
             (log.strangers if send is None else send.sightings).append(sighting)
