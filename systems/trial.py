@@ -19,6 +19,7 @@ from splitbrain.systems.compose_file.reading import read_compose_file
 #: Promise to clients, by the workload.
 _PROMISES: Final = {
     "register": "each key is a linearizable register",
+    "log": "no record that was acknowledged is lost, skipped or shown twice",
     "set": "no element that was added is lost",
 }
 

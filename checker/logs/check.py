@@ -116,7 +116,7 @@ class _Judgement:
             self._note(
                 PHANTOM,
                 [stranger.operation],
-                f"{_seen(stranger)} of {log.key}, and nobody sent it.",
+                f"{_seen(stranger)} of log {log.key}, and nobody sent it.",
             )
         for send in log.sends.values():
             self._findings.poll()
@@ -133,7 +133,7 @@ class _Judgement:
                 self._note(
                     DUPLICATE,
                     [send.operation, one, other],
-                    f"{shown(send.value)} was sent to {log.key} once (index "
+                    f"{shown(send.value)} was sent to log {log.key} once (index "
                     f"{send.operation.index}), and is at offset {first} (index {one.index}) and at "
                     f"offset {second} (index {other.index}).",
                 )
@@ -146,20 +146,20 @@ class _Judgement:
                 self._note(
                     PRECOMMITTED_READ,
                     [reader],
-                    f"{_seen(sighting)} of {log.key}, which it had not committed by then.",
+                    f"{_seen(sighting)} of log {log.key}, which it had not committed by then.",
                 )
         elif sender.type == "fail":
             self._note(
                 ABORTED_READ,
                 [sender, reader],
-                f"{_seen(sighting)} of {log.key}, and the {sender.f} of index {sender.index} "
+                f"{_seen(sighting)} of log {log.key}, and the {sender.f} of index {sender.index} "
                 "certainly failed.",
             )
         elif end_of(reader) < sender.start:
             self._note(
                 FUTURE_READ,
                 [sender, reader],
-                f"{_seen(sighting)} of {log.key} before anybody asked to send it (index "
+                f"{_seen(sighting)} of log {log.key} before anybody asked to send it (index "
                 f"{sender.index}).",
             )
         elif sender.f == reader.f == TXN:
@@ -177,7 +177,7 @@ class _Judgement:
                     self._note(
                         INCONSISTENT,
                         [first, teller],
-                        f"At offset {offset} of {log.key} stands {shown(other)} (index "
+                        f"At offset {offset} of log {log.key} stands {shown(other)} (index "
                         f"{first.index}) and {shown(value)} (index {teller.index}).",
                     )
 
@@ -208,8 +208,8 @@ class _Judgement:
                 self._note(
                     kind,
                     [teller, operation],
-                    f"{what} offset {offset} of {log.key} (index {operation.index}), and before "
-                    f"that was invoked the log was known to reach offset {bound} (index "
+                    f"{what} offset {offset} of log {log.key} (index {operation.index}), and "
+                    f"before that was invoked the log was known to reach offset {bound} (index "
                     f"{teller.index}).",
                 )
 
@@ -228,7 +228,7 @@ class _Judgement:
             self._note(
                 READ_BACK,
                 [operation],
-                f"Process {operation.process} was at offset {offset} of {log.key} (index "
+                f"Process {operation.process} was at offset {offset} of log {log.key} (index "
                 f"{operation.index}), and the same consumer had come to offset {before} before.",
             )
         placed = sorted(
@@ -260,7 +260,7 @@ class _Judgement:
                 self._note(
                     LOST,
                     [send.operation],
-                    f"{shown(send.value)} was acknowledged to {log.key} (index "
+                    f"{shown(send.value)} was acknowledged to log {log.key} (index "
                     f"{send.operation.index}), and a later read of the whole log lacks it.",
                 )
             else:
@@ -273,8 +273,8 @@ class _Judgement:
             self._note(
                 LOST,
                 [send.operation, reader],
-                f"{shown(send.value)} was acknowledged at offset {send.offset} of {log.key} (index "
-                f"{send.operation.index}). {_over(send, each)}, and nobody ever read it.",
+                f"{shown(send.value)} was acknowledged at offset {send.offset} of log {log.key} "
+                f"(index {send.operation.index}). {_over(send, each)}, and nobody ever read it.",
             )
             return
         later = [one for one in send.sightings if one.operation.start > reader.start]
@@ -282,7 +282,7 @@ class _Judgement:
         self._note(
             SKIPPED if later else VANISHED,
             [send.operation, first.operation, reader],
-            f"{_seen(first)} of {log.key}. {_over(send, each)}"
+            f"{_seen(first)} of log {log.key}. {_over(send, each)}"
             f"{'.' if later else ', and nobody read it again.'}",
         )
 
@@ -310,8 +310,8 @@ class _Judgement:
                     self._note(
                         TORN,
                         [send.operation, sighting.operation, reads[0]],
-                        f"{_seen(sighting)} of {of.key}, so txn {index} was committed, and "
-                        f"a later read of all of {log.key} (index {reads[0].index}) lacks "
+                        f"{_seen(sighting)} of log {of.key}, so txn {index} was committed, and "
+                        f"a later read of all of log {log.key} (index {reads[0].index}) lacks "
                         f"{shown(send.value)}, which it sent there.",
                     )
 

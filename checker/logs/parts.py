@@ -2,12 +2,13 @@
 
 ``send``, ``poll`` and ``txn`` hold parts in order: ``["send", key, value]``, answered with
 ``["send", key, [offset, value]]``, or as it was asked where nobody told the offset; and
-``["poll"]``, answered with ``["poll", {key: [[offset, value], ...]}]``. A third item of that answer
-is ``{key: offset}``, the next offset that this consumer would read: it passed over all that lies
+``["poll"]``, answered with ``["poll", {key: [[offset, value], ...]}]``; asked as
+``["poll", {key: offset}]`` it reads these logs from there on. A third item of that answer is
+``{key: offset}``, the next offset that this consumer would read: it passed over all that lies
 below. In a final read it is the end of the log as well, the high watermark as ListOffsets tells it
-(a new leader's answers to fetches may know an older one, KIP-207). A ``txn`` is a
-transaction, whose consumer reads what is committed; it is ``ok`` once its commit was acknowledged,
-``fail`` once it certainly aborted.
+(a new leader's answers to fetches may know an older one, KIP-207). A ``txn`` is a transaction,
+whose consumer reads what is committed; it is ``ok`` once its commit was acknowledged, ``fail`` once
+it certainly aborted.
 
 ``assign`` gives a consumer its logs, as a list of keys, or as ``{key: offset}`` where it is told
 from which offset to read; ``subscribe`` lets the group choose them. Values of a key are different.
@@ -54,6 +55,8 @@ class Polled(NamedTuple):
     records: list[tuple[int, Hashable]]
     #: Next offset that the consumer would read; None: nobody told it.
     position: int | None
+    #: Offset from which it was asked to read; None: from where its consumer was.
+    start: int | None = None
 
 
 def name_of(key: Any) -> str:
@@ -82,17 +85,16 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
                 offset = _offset(told[0])
             yield Sent(name_of(part[1]), hashable(value), offset)
         elif is_ok:
-            told = _items(done[2]) if done[2:] else ()
-            positions = {name_of(key): _offset(at) for key, at in told}
-            for key, records in _items(done[1]):
-                name = name_of(key)
+            starts = _offsets_by_key(part[1:2])
+            positions = _offsets_by_key(done[2:3])
+            read_by_key = {name_of(key): records for key, records in _items(done[1])}
+            for name in {**starts, **positions, **read_by_key}:
+                records = read_by_key.get(name, ())
                 read = [
                     (offset if type(offset) is int else int(size_of(offset)), hashable(value))
                     for offset, value in records
                 ]
-                yield Polled(name, read, positions.pop(name, None))
-            for name, position in positions.items():
-                yield Polled(name, [], position)
+                yield Polled(name, read, positions.get(name), starts.get(name))
 
 
 def asks_to_poll(operation: PairedOperation) -> bool:
@@ -104,7 +106,7 @@ def starts_of(operation: PairedOperation) -> dict[str, int | None]:
     """Return the keys of an ``assign`` and the offsets to start from; None: nobody told it."""
     argument: Any = operation.argument
     if isinstance(argument, Mapping):
-        return {name_of(key): _offset(offset) for key, offset in _items(argument)}
+        return _offsets_by_key([argument])
     return {name_of(key): None for key in argument or ()}
 
 
@@ -157,11 +159,19 @@ class Sense:
 
 def _problem_of_keys(f: str, argument: Any) -> str | None:
     if f == ASSIGN and isinstance(argument, Mapping):
-        wrong = [offset for _, offset in _items(argument) if not _is_offset(offset)]
-        return f"{shown(wrong[0])} is no offset to read from" if wrong else None
+        return _problem_of_starts([argument])
     if isinstance(argument, (list, tuple)):
         return None
     return f"the argument of {f} is a list of keys, and not {shown(argument)}"
+
+
+def _problem_of_starts(given: Sequence[Any]) -> str | None:
+    if not given:
+        return None
+    if len(given) > 1 or not isinstance(given[0], Mapping):
+        return f"a poll is asked for offsets by key, and not {shown(given[0])}"
+    wrong = [offset for _, offset in _items(given[0]) if not _is_offset(offset)]
+    return f"{shown(wrong[0])} is no offset to read from" if wrong else None
 
 
 def _problem_of_part(part: Any) -> str | None:
@@ -170,7 +180,7 @@ def _problem_of_part(part: Any) -> str | None:
     items = cast("Sequence[Any]", part)
     function = _function(items)
     if function == POLL:
-        return None
+        return _problem_of_starts(items[1:])
     if function != SEND or len(items) != 3:
         return f'a part is ["send", key, value] or ["poll"], and not {shown(part)}'
     if items[2] is None:
@@ -227,6 +237,11 @@ def _is_offset(value: Any) -> bool:
 
 def _offset(value: Any) -> int | None:
     return None if value is None else int(size_of(value))
+
+
+def _offsets_by_key(given: Sequence[Any]) -> dict[str, int | None]:
+    """Return the offsets of a part's map, which may be missing."""
+    return {name_of(key): _offset(at) for mapping in given for key, at in _items(mapping)}
 
 
 def _items(mapping: Any) -> Iterator[tuple[Any, Any]]:

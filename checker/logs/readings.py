@@ -151,6 +151,8 @@ class _Reader:
     def _read(self, consumer: _Consumer, polled: Polled, operation: PairedOperation) -> None:
         log = self._log(polled.key)
         sends = log.sends
+        if polled.start is not None:
+            consumer.places[polled.key] = consumer.starts[polled.key] = polled.start
         place = None if consumer.is_subscribed else consumer.places.get(polled.key)
         self._poll(1 + len(polled.records))
         for offset, value in polled.records:

@@ -1,4 +1,4 @@
-"""Apache Kafka, and what speaks its protocol: sets whose elements are records of one topic.
+"""Apache Kafka, and what speaks its protocol: sets whose elements are records, and logs.
 
 Promised is that no record that was acknowledged is lost, and none is there twice: not that a read
 sees the newest. A leader that was replaced and does not know it yet answers readers, too; nothing
@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
+from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
@@ -40,10 +41,10 @@ _PARTITIONS_MAX: Final = 1000
 
 
 class KafkaDriver(Driver):
-    """Sets in a topic, which it makes where there is none."""
+    """Sets and logs in a topic, which it makes where there is none."""
 
     name = "kafka"
-    workloads: Sequence[str] = ("set",)
+    workloads: Sequence[str] = ("set", LOG)
     settings: Mapping[str, str] = {
         "acks": "all or 1; by default all",
         "topic": "made unless it is there; by default splitbrain",
@@ -67,6 +68,11 @@ class KafkaDriver(Driver):
         if acks not in _ACKS:
             raise UsageError(f"--setting acks cannot be {acks!r}", "Choose all or 1")
         partitions = _count(options, "partitions", _PARTITIONS_MAX) or 12
+        if workload == LOG and partitions < len(LOGS):
+            raise UsageError(
+                f"--setting partitions={partitions} leaves no place for {len(LOGS)} logs",
+                f"Give {len(LOGS)} or more",
+            )
         self._topic = Topic(options.get("topic") or "splitbrain", partitions, _ACKS[acks])
         self._replicas = _count(options, "replicas", _REPLICAS_MAX)
 

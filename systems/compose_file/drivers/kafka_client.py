@@ -1,4 +1,6 @@
-"""A client of sets in Kafka: an element is a record of a partition, a read is the whole partition.
+"""A client of Kafka, for sets and for logs.
+
+An element of a set is a record of a partition, a read is the whole partition. A log is a partition.
 
 A record is sent once, without a producer's id: nothing of it is ever sent again, so that whoever
 shows it twice was not told to. Before anything is sent, a broker must have said that it leads the
@@ -7,7 +9,7 @@ partition; that question only reads, and may be put to one broker after the othe
 
 import asyncio
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -51,6 +53,8 @@ CERTAINLY_NOT: Final = frozenset(
     }
 )
 _MS: Final = 1000
+#: Records of a log that one poll reads, unless it is a final one.
+_POLLED_MAX: Final = 500
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -72,26 +76,36 @@ class KafkaClient:
     def __init__(self, node: NodeName, targets: Mapping[NodeName, Address], topic: Topic) -> None:
         self._node, self._targets, self._topic = node, targets, topic
         self._connections: dict[NodeName, KafkaConnection] = {}
+        #: Next offset to read of each log; empty: it may be anywhere.
+        self._places: dict[int, int] = {}
         #: Node that last said to lead a partition.
         self._leaders: dict[int, NodeName] = {}
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
-        key = operation.key or ""
-        partition = self._topic.partition_of(key)
+        key, value = operation.key or "", operation.value
+        if operation.f == "send":
+            (_, key, value), partition = operation.value[0], int(operation.value[0][1])
+        else:
+            partition = self._topic.partition_of(key)
         leader: NodeName | None = None
         is_sent = False
         try:
             async with asyncio.timeout(timeout_s):
+                if operation.f == "poll":
+                    is_final = operation.final
+                    polled = await self._poll(value[0], timeout_s, is_final=is_final)
+                    return Completion("ok", [polled])
                 leader = await self._leader(partition, timeout_s / len(self._targets))
                 connection = await self._connection(leader)
                 if operation.f == "read":
                     return Completion("ok", await self._read(connection, key), node=leader)
                 is_sent = True
-                await self._add(connection, key, operation.value, timeout_s)
-                return Completion("ok", operation.value, node=leader)
+                offset = await self._add(connection, partition, (key, value), timeout_s)
+                done = [["send", key, [offset, value]]] if operation.f == "send" else value
+                return Completion("ok", done, node=leader)
         except (Refused, RefusedError) as answer:
-            self._leaders.pop(partition, None)
+            self._leaders.clear()
             return Completion("fail", error=str(answer), node=leader)
         except Unclear as answer:
             error = str(answer)
@@ -111,6 +125,7 @@ class KafkaClient:
             connection.close()
         self._connections.clear()
         self._leaders.clear()
+        self._places = {}
 
     async def _leader(self, partition: int, each_s: float) -> NodeName:
         """Return who leads the partition, by its own word; raises Refused where nobody does."""
@@ -157,26 +172,58 @@ class KafkaClient:
         """Return the elements of a set up to the leader's high watermark, with repetitions."""
         partition = self._topic.partition_of(key)
         end = await self._end(connection, partition)
-        values = await connection.records(self._topic.name, partition, end)
-        try:
-            found = [msgspec.json.decode(value, type=tuple[str, Any]) for value in values]
-        except UNREADABLE as error:
-            raise Refused("record-of-others") from error
-        return sorted(element for set_, element in found if set_ == key)
+        found, _ = await connection.records(self._topic.name, partition, end)
+        elements = [_decoded(value) for _, value in found]
+        return sorted(element for set_, element in elements if set_ == key)
+
+    async def _poll(self, asked: Sequence[Any], timeout_s: float, *, is_final: bool) -> list[Any]:
+        """Read on in all logs, or from the offsets asked for; a final read up to the end."""
+        places = dict(self._places)
+        if asked[1:]:
+            places = {int(log): offset for log, offset in asked[1].items()}
+        if not places:
+            raise Refused("not-assigned")
+        read: dict[str, list[Any]] = {}
+        for partition, place in places.items():
+            leader = await self._leader(partition, timeout_s / len(self._targets))
+            connection = await self._connection(leader)
+            end = await self._end(connection, partition)
+            found, places[partition] = await connection.records(
+                self._topic.name,
+                partition,
+                end,
+                start=place,
+                most=None if is_final else _POLLED_MAX,
+            )
+            read[str(partition)] = [[offset, _decoded(value)[1]] for offset, value in found]
+        self._places = places
+        return ["poll", read, {str(partition): place for partition, place in places.items()}]
 
     async def _add(
-        self, connection: KafkaConnection, key: str, element: Any, timeout_s: float
-    ) -> None:
+        self,
+        connection: KafkaConnection,
+        partition: int,
+        record: tuple[str, Any],
+        timeout_s: float,
+    ) -> int:
         topic = self._topic
         code, offset = await connection.produce(
             topic.name,
-            topic.partition_of(key),
-            msgspec.json.encode((key, element)),
+            partition,
+            msgspec.json.encode(record),
             topic.acks,
             round(timeout_s * _MS),
         )
         if code == NO_ERROR:
-            return
+            return offset
         # An offset says that it was appended, whatever the error says.
         is_certain = code in CERTAINLY_NOT and offset < 0
         raise (Refused if is_certain else Unclear)(error_name(code))
+
+
+def _decoded(value: bytes) -> tuple[str, Any]:
+    """Return the set or log, and the element, of a record that is ours."""
+    try:
+        return msgspec.json.decode(value, type=tuple[str, Any])
+    except UNREADABLE as error:
+        raise Refused("record-of-others") from error

@@ -204,22 +204,32 @@ class KafkaConnection:
         _require_none(row.error_code)
         return End(row.offset, row.leader_epoch)
 
-    async def records(self, topic: str, partition: int, end: End) -> list[bytes]:
-        """Fetch the values of all records below the end, from a leader that is still the same."""
-        values: list[bytes] = []
-        offset = 0
-        while offset < end.offset:
+    async def records(
+        self, topic: str, partition: int, end: End, *, start: int = 0, most: int | None = None
+    ) -> tuple[list[tuple[int, bytes]], int]:
+        """Fetch records below the end, from a leader that is still the same.
+
+        Returns offsets and values, and the offset behind them: the end, unless there are ``most``
+        of them before it.
+        """
+        found: list[tuple[int, bytes]] = []
+        offset = start
+        while offset < end.offset and (most is None or len(found) < most):
             read = await self._fetch(topic, partition, offset, end.epoch)
             before = offset
             try:
                 for batch in _Records(read):
-                    values += _values_of(batch, offset, end.offset)
-                    offset = batch.next_offset
+                    found += _records_of(batch, offset, end.offset)
+                    offset = max(offset, batch.next_offset)
             except (KafkaError, AttributeError, struct.error, IndexError, *UNREADABLE) as error:
                 raise NotKafkaError from error
             if offset <= before:
                 raise NotKafkaError(f"nothing is at offset {offset}, and the end is {end.offset}")
-        return values
+        if most is not None and len(found) > most:
+            # More of the last fetch than was asked for.
+            del found[most:]
+            offset = found[-1][0] + 1
+        return found, max(start, min(offset, end.offset))
 
     async def _fetch(self, topic: str, partition: int, offset: int, epoch: int) -> bytes:
         kind = FetchRequest.FetchTopic
@@ -284,9 +294,11 @@ def _encoded(value: bytes) -> bytes:
     return bytes(builder.buffer())
 
 
-def _values_of(batch: Any, start: int, end: int) -> Sequence[bytes]:
+def _records_of(batch: Any, start: int, end: int) -> Sequence[tuple[int, bytes]]:
     if not batch.validate_crc():
         raise NotKafkaError("a batch of records is damaged")
     if batch.is_control_batch:
         return ()
-    return [record.value or b"" for record in batch if start <= record.offset < end]
+    return [
+        (record.offset, record.value or b"") for record in batch if start <= record.offset < end
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
+from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.runtimes.docker.images import Images
 from tests.containers.compose.test_try import OF_KAFKA, judged, run
 from tests.containers.real_runs import verdicts
@@ -39,7 +40,7 @@ broker.heartbeat.interval.ms=500
 LEADER_CUT_OFF = """
 [[faults]]
 kind = "partition"
-target = "leader"
+target = "{target}"
 at_ms = 2000
 duration_ms = 9000
 """
@@ -92,32 +93,48 @@ def compose(folder: Path, roles: dict[str, str], **settings: str) -> None:
         (folder / f"{name}.properties").write_text(text)
 
 
-def cut_off(folder: Path, kafka: dict[str, str], *settings: str) -> tuple[int, str]:
+def cut_off(
+    folder: Path, kafka: dict[str, str], *settings: str, workload: str = "set"
+) -> tuple[int, str]:
     """Exit code and output of a run whose leader is cut off for a while."""
     compose(folder, dict.fromkeys(NAMES, "broker,controller"), min_insync_replicas="2")
-    (folder / "cut.toml").write_text(LEADER_CUT_OFF)
-    chosen = "".join(f" --setting {setting}" for setting in ("partitions=1", *settings))
-    return run(folder, f"{TRY} --nemesis cut.toml --time-limit 13{chosen}", kafka)
+    # Of several logs each broker leads one.
+    target, partitions = ("n1", len(LOGS)) if workload == LOG else ("leader", 1)
+    (folder / "cut.toml").write_text(LEADER_CUT_OFF.format(target=target))
+    chosen = "".join(f" --setting {one}" for one in (f"partitions={partitions}", *settings))
+    line = f"{TRY} --workload {workload} --nemesis cut.toml --time-limit 13{chosen}"
+    return run(folder, line, kafka)
 
 
 # Three JVMs; the next test has the same faults found and healed, and the other verdict.
 @pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("workload", "promise"),
+    [
+        ("set", "no element that was added is lost"),
+        ("log", "no record that was acknowledged is lost, skipped or shown twice"),
+    ],
+)
 def test_what_all_replicas_acknowledged_outlives_faults(
-    tmp_path: Path, kafka: dict[str, str]
+    tmp_path: Path, kafka: dict[str, str], workload: str, promise: str
 ) -> None:
-    code, output = cut_off(tmp_path, kafka)
+    code, output = cut_off(tmp_path, kafka, workload=workload)
     assert code == 0, output
-    assert "by kafka; promised: no element that was added is lost." in output
+    assert f"by kafka; promised: {promise}." in output
 
 
+@pytest.mark.parametrize(
+    ("workload", "checker"),
+    [pytest.param("set", "set-full", marks=pytest.mark.nightly), ("log", "log")],
+)
 def test_what_one_replica_acknowledged_is_lost_with_its_leader(
-    tmp_path: Path, kafka: dict[str, str]
+    tmp_path: Path, kafka: dict[str, str], workload: str, checker: str
 ) -> None:
-    code, output = cut_off(tmp_path, kafka, "acks=1")
+    code, output = cut_off(tmp_path, kafka, "acks=1", workload=workload)
     assert code == 1, output
     found = judged(tmp_path)
     assert [(fault.verified, fault.healed) for fault in found.faults] == [(True, True)]
-    assert verdicts(found)["set-full"] == "invalid"
+    assert verdicts(found)[checker] == "invalid"
     assert "lost" in output
 
 
