@@ -274,7 +274,7 @@ class _Judgement:
                 LOST,
                 [send.operation, reader],
                 f"{shown(send.value)} was acknowledged at offset {send.offset} of log {log.key} "
-                f"(index {send.operation.index}). {_over(send, each)}, and nobody ever read it.",
+                f"(index {send.operation.index}), {_over(send, each)}, and nobody ever read it.",
             )
             return
         later = [one for one in send.sightings if one.operation.start > reader.start]
@@ -282,8 +282,8 @@ class _Judgement:
         self._note(
             SKIPPED if later else VANISHED,
             [send.operation, first.operation, reader],
-            f"{_seen(first)} of log {log.key}. {_over(send, each)}"
-            f"{'.' if later else ', and nobody read it again.'}",
+            f"{_seen(first)} of log {log.key}, and {_over(send, each)}"
+            f"{'.' if later else '; nobody read it again.'}",
         )
 
     # --- transactions ---------------------------------------------------------------------------
@@ -358,7 +358,7 @@ def _seen(sighting: Sighting) -> str:
 
 def _over(send: Send, each: Pass) -> str:
     reader = each.operation
-    who = f"Process {reader.process}"
+    who = f"process {reader.process}"
     if min(send.places) >= each.end:
         return f"{who} later found the end at offset {each.end} (index {reader.index})"
     last = each.end - 1

@@ -83,7 +83,7 @@ def operations_view(
     """
     views: list[ViewData] = []
     for result, _, violation in explained_violations(checkers):
-        core = core_operations(violation)[:CORE_MAX]
+        core = core_operations(violation, operations)[:CORE_MAX]
         if core and len(views) < VIEWS_MAX:
             title = f"{result.checker}: {name_of(result.checker, violation)}"
             views.append(_view(title, core, core[:1], operations, faults, reigns))

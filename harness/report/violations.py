@@ -1,11 +1,13 @@
 """A checker's violations as the page shows them: sentence, pictures, details. Pure.
 
-Knows the shapes of the project's checkers (a ``core`` and a ``graph`` of operations) and shows any
-other violation by its sentence and its data.
+Knows the shapes of the project's checkers (a ``core`` and a ``graph`` of operations, ``operations``
+by their indexes) and shows any other violation by its sentence and its data.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -17,7 +19,13 @@ from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.graph_picture import draw_graph, essence
 from splitbrain.harness.report.last_messages import LastMessages
 from splitbrain.harness.report.node_lines import LinesAround
-from splitbrain.harness.report.operations_picture import Picture, choose, draw, label_of
+from splitbrain.harness.report.operations_picture import (
+    Picture,
+    choose,
+    draw,
+    finish,
+    label_of,
+)
 from splitbrain.history.records import PairedOperation
 
 #: Violations explained per checker; the rest is counted.
@@ -120,6 +128,8 @@ def _show(
     checker = result.checker
     core = outlined(violation, operations)
     moment = moment_of(violation)
+    if moment is None and core and is_timed(operations):
+        moment = max(map(finish, core))
     last = place == min(len(result.violations), EXPLAINED_MAX) - 1
     key = core[0].key if core else None
     # Of a cycle of transactions the others around it say nothing.
@@ -132,7 +142,7 @@ def _show(
         name=name_of(checker, violation),
         account=str(violation.get("account", "")),
         sentence=str(violation.get("sentence", "")),
-        operations=_rows(core_operations(violation)[:CORE_MAX], is_timed(operations)),
+        operations=_rows(core_operations(violation, operations)[:CORE_MAX], is_timed(operations)),
         picture=draw(drawn, frozenset(operation.index for operation in core), culprit),
         view=None,
         messages=None if moment is None else around.messages(moment),
@@ -185,8 +195,13 @@ def explaining_overlaps(checkers: Iterable[CheckResult]) -> Iterator[list[dict[s
                 yield cast("list[dict[str, Any]]", overlap)
 
 
-def core_operations(violation: Mapping[str, Any]) -> list[PairedOperation]:
-    """Return the contradicting operations that the violation itself holds."""
+def core_operations(
+    violation: Mapping[str, Any], operations: Sequence[PairedOperation] = ()
+) -> list[PairedOperation]:
+    """Return the contradicting operations that the violation holds, or names by their indexes.
+
+    ``operations`` are those of the history, in order of invocation.
+    """
     found: dict[int, PairedOperation] = {}
     for name in ("operation", "core", "operations"):
         value = violation.get(name)
@@ -195,9 +210,21 @@ def core_operations(violation: Mapping[str, Any]) -> list[PairedOperation]:
             try:
                 operation = msgspec.convert(candidate, PairedOperation)
             except msgspec.ValidationError:
-                continue  # another checker may mean something else by the name
+                # Another checker may mean something else by the name.
+                named = _at_index(operations, _mapping(candidate).get("index"))
+                if named is None:
+                    continue
+                operation = named
             found.setdefault(operation.index, operation)
     return list(found.values())
+
+
+def _at_index(operations: Sequence[PairedOperation], index: object) -> PairedOperation | None:
+    if not isinstance(index, int):
+        return None
+    place = bisect_left(operations, index, key=attrgetter("index"))
+    found = operations[place] if place < len(operations) else None
+    return found if found is not None and found.index == index else None
 
 
 def outlined(
@@ -207,7 +234,7 @@ def outlined(
 
     A core that could not be made small says nothing to a reader; then the graph's essence does.
     """
-    core = core_operations(violation)
+    core = core_operations(violation, operations)
     graph = _mapping(violation.get("graph"))
     if len(core) <= OUTLINED_MAX or not graph:
         return core[:OUTLINED_MAX]

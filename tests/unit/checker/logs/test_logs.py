@@ -95,7 +95,7 @@ def test_what_is_told_names_record_offset_and_who_passed_over_it() -> None:
     shown, _ = CASES["lost"]
     (violation,) = check(shown, Unlimited()).violations
     assert violation["sentence"] == (
-        "1 was acknowledged at offset 0 of log k (index 0). Process 9 passed over offset 0 (index "
+        "1 was acknowledged at offset 0 of log k (index 0), process 9 passed over offset 0 (index "
         "3), and nobody ever read it."
     )
     assert [member["index"] for member in violation["operations"]] == [0, 3]

@@ -291,6 +291,19 @@ def test_a_violation_of_unknown_shape_is_shown_by_its_sentence() -> None:
     assert core_operations({"operation": 4, "core": [{"index": "no"}]}) == []
 
 
+def test_operations_that_are_named_by_their_indexes_are_drawn_among_those_of_the_history() -> None:
+    history = [operation(index, index, index + 3) for index in (0, 2, 4, 7)]
+    named = [{"index": 4, "text": "a read"}, {"index": 2, "text": "a write"}]
+    found = {"kind": "lost", "sentence": "It is gone.", "operations": named}
+    lost = CheckResult("log", Verdict.INVALID, "r", violations=(found,))
+    (shown,) = show_violations(history, [lost])
+    assert [row.index for row in shown.operations] == [4, 2]
+    assert shown.picture is not None
+    assert (shown.drawn, shown.core, shown.view) == (4, 2, 0)
+    nowhere = msgspec.structs.replace(lost, violations=({**found, "operations": [{"index": 3}]},))
+    assert show_violations(history, [nowhere])[0].picture is None
+
+
 def test_further_violations_are_counted() -> None:
     many = tuple(violation(operation(n, 0, 1)) for n in range(9))
     shown = show_violations([], [CheckResult("c", Verdict.INVALID, "r", violations=many)])
