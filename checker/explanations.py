@@ -56,7 +56,7 @@ _WHY: Final = {
     "order; only reads that pass over the place can tell, so each of them is followed.",
     "log:duplicates-allowed": "Without idempotence a producer that got no answer sends again: a "
     "duplicate is documented there, a loss is not.",
-    "log:read-uncommitted": "It is the default of Kafka's consumers, which then see aborted and "
+    "log:read-uncommitted": "It is the usual default of consumers, which then see aborted and "
     "half transactions.",
     "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
     "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
@@ -74,7 +74,7 @@ _SOURCES: Final = {
     "transactions:rw-register": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
     **dict.fromkeys(
         ("log", "log:duplicates-allowed", "log:read-uncommitted"),
-        "Kafka's documentation (delivery semantics); KIP-98; Jepsen's workload kafka",
+        "KIP-98, KIP-207, KIP-447; Jepsen's workload of logs",
     ),
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",

@@ -49,6 +49,12 @@ def _etcd() -> System:
     return EtcdSystem()
 
 
+def _kafka() -> System:
+    from splitbrain.systems.kafka.adapter import KafkaSystem
+
+    return KafkaSystem()
+
+
 def _mariadb() -> System:
     from splitbrain.systems.mariadb.adapter import MariadbSystem
 
@@ -88,6 +94,7 @@ def _zookeeper() -> System:
 _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "etcd": _etcd,
+    "kafka": _kafka,
     "kraft": _kraft,
     "mariadb": _mariadb,
     "nats": _nats,

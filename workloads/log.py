@@ -15,7 +15,8 @@ from splitbrain.workloads.keys import chosen
 
 #: Operations of a slot in which each poll begins anew.
 _FIRST: Final = 5
-_MIX: Final = (("send", 12), ("poll", 7), ("begin", 1))
+#: A client is a new one after each unknown outcome, and then waits for the next of the last.
+_MIX: Final = (("send", 6), ("poll", 2), ("begin", 1))
 #: Parts ``["send", log, value]`` and ``["poll"]``, or ``["poll", {log: offset}]``.
 _FUNCTIONS: Final[Functions] = {"send": Function("changes"), "poll": READ}
 

@@ -1,1 +1,1 @@
-"""Histories of partitioned logs such as Kafka's: what was sent, and what consumers read."""
+"""Histories of partitioned logs: what was sent, and what consumers read."""

@@ -1,8 +1,8 @@
 """Checker of partitioned logs: nothing lost, nothing twice, one record an offset, reads in order.
 
-By the promises of Kafka under ``acks=all``, idempotent producers, clean elections, and consumers
-that read what is committed; what lies beside them is allowed by those who know (``log:...``, and a
-system's settings). Each rule asks for its evidence:
+By the promises of such logs under ``acks=all``, idempotent producers, clean elections, and
+consumers that read what is committed; what lies beside them is allowed by those who know
+(``log:...``, and a system's settings). Each rule asks for its evidence:
 
 - *lost*: an acknowledged record that nobody ever read, and a consumer passed over its offset, or a
   final read that began later found the end of the log before it. *Vanished*: it was read before
@@ -14,9 +14,8 @@ system's settings). Each rule asks for its evidence:
 - *G1c*: transactions that read each other's records. Each commits at a moment between its ends, and
   what it read was committed before.
 
-Writes are not isolated, and a producer may skip offsets: Kafka promises neither. Equal times are
-concurrent. n log n. Sources: Jepsen's workload ``kafka``; Kafka's documentation of its delivery
-semantics; KIP-98.
+Writes are not isolated, and a producer may skip offsets: nobody promises otherwise. Equal times are
+concurrent. n log n. Sources: Jepsen's workload of logs; KIP-98 (transactions), KIP-207 (ends).
 """
 
 from bisect import bisect_left

@@ -12,7 +12,7 @@ it certainly aborted.
 
 ``assign`` gives a consumer its logs, as a list of keys, or as ``{key: offset}`` where it is told
 from which offset to read; ``subscribe`` lets the group choose them. Values of a key are different.
-Source: Jepsen's workload ``kafka``, whose histories have this form.
+Source: Jepsen's workload of logs, whose histories have this form.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence

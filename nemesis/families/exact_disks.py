@@ -3,7 +3,7 @@
 A node ends by itself at a failing disk, as it should; the heal starts it again. The cluster must
 survive lost flushed records (``rot-log``) and rot in the files that tell rot from a torn tail
 (``rot-checkpoint``, ``rot-mark``); ``rot-identity`` equals a lost disk. No cluster can survive
-``roll-back`` or ``rot-state``: the vote's file is Kafka's, without a checksum. Courses expect
+``roll-back`` or ``rot-state``: the vote's file has a form without a checksum. Courses expect
 nothing: the world knows its own faults. Source: design, section 9.
 """
 
@@ -247,7 +247,7 @@ KINDS: Final = (
     _kind_of_rot(
         "rot-state", "Flips bits of the file that holds epoch and vote.", "state", rule="lies",
         reveals=(
-            "Epoch and vote have no checksum in Kafka's form. A node that reads a wrong one may "
+            "Epoch and vote have no checksum in their form. A node that reads a wrong one may "
             "vote twice in an epoch; no format can detect it."
         ),
         picture=(

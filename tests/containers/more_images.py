@@ -5,12 +5,11 @@ A test that needs one makes it, too, while all others of its file wait.
 
 from splitbrain.runtimes import registry as runtimes
 from tests.containers.spark_cluster.standalone import IMAGE as SPARK
-from tests.referee.kafka_image import IMAGE as KAFKA
 
 
 def main() -> None:
     """Find or build them."""
-    runtimes.runtime("docker").prepare([KAFKA, SPARK])
+    runtimes.runtime("docker").prepare([SPARK])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from splitbrain.runtimes.docker.archives import DATA
 from splitbrain.runtimes.docker.engine import connect
 from splitbrain.runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
 from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.systems.kafka.adapter import IMAGE
 from splitbrain.systems.kraft import deployment as kraft
 from tests.referee.controllers import (
     PROPERTIES,
@@ -31,7 +32,6 @@ from tests.referee.controllers import (
     configuration_folder,
     kafka_node,
 )
-from tests.referee.kafka_image import IMAGE
 from tests.referee.properties import CLIENT_PORT, INTERNAL_PORT, broker_properties
 
 _CLIENT: Final = "client"

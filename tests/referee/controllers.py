@@ -16,8 +16,8 @@ from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.server.machine.configuration import encode_configuration, read_configuration
 from splitbrain.nodes.server.start.metadata_settings import CONTROLLER_SETTING_NAMES
+from splitbrain.systems.kafka.adapter import IMAGE
 from splitbrain.systems.kraft import deployment as kraft
-from tests.referee.kafka_image import IMAGE
 from tests.referee.properties import controller_properties, format_options
 
 COUNT: Final = 3

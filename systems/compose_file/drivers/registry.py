@@ -33,16 +33,9 @@ def _etcd() -> type[Driver]:
 
 
 def _kafka() -> type[Driver]:
-    try:
-        from splitbrain.systems.compose_file.drivers.kafka import KafkaDriver
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "kafka":
-            raise
-        raise UsageError(
-            "the driver kafka needs the package kafka-python, which is not installed",
-            "pip install 'splitbrain[kafka]' brings it",
-        ) from error
-    return KafkaDriver
+    from splitbrain.systems.kafka.library import driver_kind as kafka_driver
+
+    return kafka_driver()
 
 
 def _postgres() -> type[Driver]:

@@ -10,9 +10,9 @@ from docker import DockerClient
 
 from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.runtimes.docker.images import Images
+from splitbrain.systems.kafka.adapter import IMAGE
 from tests.containers.compose.test_try import OF_KAFKA, judged, run
 from tests.containers.real_runs import verdicts
-from tests.referee.kafka_image import IMAGE
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 

@@ -12,11 +12,11 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import LeaderView
-from splitbrain.systems.compose_file.drivers import kafka
-from splitbrain.systems.compose_file.drivers.kafka import KafkaDriver
-from splitbrain.systems.compose_file.drivers.kafka_client import CERTAINLY_NOT
-from splitbrain.systems.compose_file.drivers.kafka_exchange import error_name
 from splitbrain.systems.compose_file.drivers.registry import driver_kind
+from splitbrain.systems.kafka import driver as kafka
+from splitbrain.systems.kafka.client import CERTAINLY_NOT
+from splitbrain.systems.kafka.driver import KafkaDriver
+from splitbrain.systems.kafka.exchange import error_name
 from tests.unit.systems.compose_file.fake_kafka import FakeBroker, brokers, targets
 
 READ = Operation("read", "s0", None)
@@ -356,9 +356,9 @@ def test_settings_have_bounds(options: dict[str, str], says: str) -> None:
 
 
 def test_the_driver_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if ".compose_file.drivers.kafka" in name]:
+    for name in [name for name in sys.modules if "splitbrain.systems.kafka." in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kafka", None)
     monkeypatch.setitem(sys.modules, "kafka.errors", None)
-    with pytest.raises(UsageError, match=r"needs the package kafka-python.*splitbrain\[kafka\]"):
+    with pytest.raises(UsageError, match=r"need the package kafka-python.*splitbrain\[kafka\]"):
         driver_kind("kafka")

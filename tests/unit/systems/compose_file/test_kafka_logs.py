@@ -4,8 +4,8 @@ import pytest
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.operations import Operation
-from splitbrain.systems.compose_file.drivers import kafka_client
-from splitbrain.systems.compose_file.drivers.kafka import KafkaDriver
+from splitbrain.systems.kafka import client as kafka_client
+from splitbrain.systems.kafka.driver import KafkaDriver
 from tests.unit.systems.compose_file.fake_kafka import FakeBroker
 from tests.unit.systems.compose_file.test_kafka import told
 

@@ -19,7 +19,7 @@ from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
-from splitbrain.systems.compose_file.drivers.kafka_exchange import (
+from splitbrain.systems.kafka.exchange import (
     NO_ERROR,
     End,
     KafkaConnection,

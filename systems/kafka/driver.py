@@ -18,8 +18,8 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
 from splitbrain.systems.compose_file.drivers.driver import Driver
-from splitbrain.systems.compose_file.drivers.kafka_client import KafkaClient, Topic
-from splitbrain.systems.compose_file.drivers.kafka_exchange import (
+from splitbrain.systems.kafka.client import KafkaClient, Topic
+from splitbrain.systems.kafka.exchange import (
     NO_ERROR,
     End,
     KafkaConnection,
@@ -138,9 +138,13 @@ class KafkaDriver(Driver):
 
     async def leader(self, timeout_s: float) -> LeaderView:
         """Return who says that it leads the one partition; of several the newest."""
-        if not self.names_leaders:
-            return LeaderView(None, None)
-        ends = await asyncio.gather(*(self._end_at(node, timeout_s) for node in self.targets))
+        return await self.leader_of(0, timeout_s) if self.names_leaders else LeaderView(None, None)
+
+    async def leader_of(self, partition: int, timeout_s: float) -> LeaderView:
+        """Return who says that it leads a partition; of several the newest."""
+        ends = await asyncio.gather(
+            *(self._end_at(node, partition, timeout_s) for node in self.targets)
+        )
         found = [
             LeaderView(node, end.epoch)
             for node, end in zip(self.targets, ends, strict=True)
@@ -148,10 +152,10 @@ class KafkaDriver(Driver):
         ]
         return max(found, key=lambda view: view.epoch or 0, default=LeaderView(None, None))
 
-    async def _end_at(self, node: NodeName, timeout_s: float) -> End | None:
+    async def _end_at(self, node: NodeName, partition: int, timeout_s: float) -> End | None:
         with suppress(OSError, EOFError, NotKafkaError, RefusedError):
             async with self._connected(node, timeout_s) as connection:
-                return await connection.end(self._topic.name, 0)
+                return await connection.end(self._topic.name, partition)
         return None
 
     async def converged(self) -> None:

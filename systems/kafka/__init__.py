@@ -1,0 +1,1 @@
+"""Apache Kafka as a system under test, and as a service of a compose file."""

@@ -1,0 +1,177 @@
+"""Apache Kafka as a system under test: each node is a broker and a controller.
+
+Must never start or stop a node: the runtime does.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
+from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.log import LOG
+from splitbrain.contracts.log_pattern import LogPattern
+from splitbrain.contracts.operations import Client
+from splitbrain.contracts.runtime import ImageSource
+from splitbrain.contracts.system import (
+    CLIENT_PORT,
+    PEER_PORT,
+    AllowedAnomaly,
+    Canary,
+    LeaderView,
+    ReadsSpeakFor,
+    Route,
+    Tempo,
+)
+from splitbrain.systems.questions import Endpoints, not_yet
+from splitbrain.systems.servers import Server, ServerSystem
+
+if TYPE_CHECKING:
+    from splitbrain.systems.kafka.driver import KafkaDriver
+
+IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, jars=".")
+#: Any base64 UUID; the nodes of one cluster have the same.
+_CLUSTER: Final = "q1Sh-9_ISia_zwGINzRvyQ"
+_REPLICAS_MAX: Final = 3
+_HEAP_MIB: Final = 160
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+_UNCLEAN: Final = "unclean.leader.election.enable"
+#: Decided when a node's folder is formatted: whether controllers remember who may lead (KIP-966).
+_ELIGIBLE: Final = "eligible.leader.replicas.version"
+_SESSION_S: Final = 3
+#: Of all nodes. A broker that is gone is fenced after three seconds and not nine; buffers are small
+#: where nobody compacts.
+_CONFIGURATION: Final[Mapping[str, str]] = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "broker.session.timeout.ms": f"{1000 * _SESSION_S}",
+    "broker.heartbeat.interval.ms": "500",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.index.size.max.bytes": "1048576",
+    "auto.create.topics.enable": "false",
+}
+
+
+class KafkaSystem(ServerSystem):
+    """Adapter of one run."""
+
+    name = "kafka"
+    image = IMAGE
+    ports: Mapping[str, int] = {CLIENT_PORT: 9092, PEER_PORT: 9093}
+    #: A leader that alone is in sync acknowledges what is gone once another leads.
+    canary = Canary(nemesis="partition:leader", workload=LOG, settings={"acks": "1"})
+    node_counts = range(1, 6)
+    reads_speak_for: ReadsSpeakFor = "converged"
+    settings: Mapping[str, str | tuple[str, ...]] = {
+        "acks": ("all", "1"),
+        _MIN_IN_SYNC: ("2", "1", "3"),
+        _UNCLEAN: ("false", "true"),
+        _ELIGIBLE: ("1", "0"),
+    }
+    log_patterns = (
+        LogPattern(r"\bFATAL\b", "The node gave up."),
+        LogPattern("java.lang.OutOfMemoryError", "The node's heap is too small."),
+        LogPattern("Found a corrupted index file", "An index was rebuilt.", harmless=True),
+    )
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Logs, and sets whose elements are records."""
+        return (LOG, "set")
+
+    def allowed(self) -> Sequence[AllowedAnomaly]:
+        """Return what a leader that was replaced, and does not know it, answers."""
+        return self._driver.allowed
+
+    def check_options(self, options: Experiment) -> None:
+        """Refuse what cannot be deployed."""
+        super().check_options(options)
+        if options.runtime != "docker":
+            raise UsageError(
+                f"kafka is in images, which the runtime {options.runtime} has not",
+                "Use --runtime docker",
+            )
+        assert self._driver, "it says which package is missing"
+
+    def tempo(self) -> Tempo:
+        """Brokers are fenced after three seconds; a JVM takes some more to start."""
+        return Tempo(
+            ready_s=180,
+            converged_s=90,
+            started_s=45,
+            resumed_s=45,
+            notices_s=_SESSION_S,
+            failover_s=2 * _SESSION_S,
+        )
+
+    def environment(self, server: Server) -> dict[str, str]:
+        """Return the size of a node's heap."""
+        return {"KAFKA_HEAP": str(_HEAP_MIB)}
+
+    def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
+        """Return the start of a node, whose folder is formatted in its first life."""
+        path = server.file("server.properties", self._configuration(server, others))
+        feature = f"{_ELIGIBLE}={self.setting(_ELIGIBLE)}"
+        return ("kafka-node", path, _CLUSTER, "--feature", feature)
+
+    def _configuration(self, server: Server, others: Sequence[Server]) -> str:
+        members = sorted((server, *others), key=lambda each: each.number)
+        voters = ",".join(f"{each.number}@{each.address(PEER_PORT)}" for each in members)
+        replicas = min(len(members), _REPLICAS_MAX)
+        lines = {
+            **_CONFIGURATION,
+            "node.id": str(server.number),
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://{server.listen_address()},"
+            f"CONTROLLER://{server.listen_address(PEER_PORT)}",
+            "advertised.listeners": f"PLAINTEXT://{server.address()},"
+            f"CONTROLLER://{server.address(PEER_PORT)}",
+            "log.dirs": f"{server.placement.data_path}/log",
+            "offsets.topic.replication.factor": str(replicas),
+            _MIN_IN_SYNC: str(min(int(self.setting(_MIN_IN_SYNC)), replicas)),
+            _UNCLEAN: self.setting(_UNCLEAN),
+        }
+        return "".join(f"{name}={value}\n" for name, value in lines.items())
+
+    def ready(self, runtime: Endpoints) -> None:
+        """Return when every broker knows all others, and the topic with its leaders."""
+        action = "wait for the brokers to serve"
+        driver = self._driver_at(runtime)
+        for node, there in driver.targets.items():
+            try:
+                asyncio.run(driver.prepare(there))
+            except (HarnessError, OSError, EOFError) as error:
+                why = error.problem if isinstance(error, HarnessError) else in_one_line(error)
+                raise not_yet(self.name, action, f"{node}: {why}") from error
+
+    def open_client(self, runtime: Endpoints, route: Route) -> Client:
+        """Return a fresh client, which asks the route's node first."""
+        driver = self._driver_at(runtime)
+        return driver.open_client(route.node, driver.targets[route.node])
+
+    def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
+        """Return who says that it leads the first log; of several the newest."""
+        return asyncio.run(self._driver_at(runtime).leader_of(0, timeout_s))
+
+    def converged(self, runtime: Endpoints) -> None:
+        """Return when all brokers name the same leaders, and all replicas are in sync."""
+        asyncio.run(self._driver_at(runtime).converged())
+
+    def versions(self) -> dict[str, str]:
+        """Return the version that it is made for; ``plan.json`` has the image's digest."""
+        return {"kafka": "4.3.1"}
+
+    def _driver_at(self, runtime: Endpoints) -> "KafkaDriver":
+        self._driver.targets = {
+            node: runtime.endpoint(node, CLIENT_PORT) for node in runtime.nodes()
+        }
+        return self._driver
+
+    @cached_property
+    def _driver(self) -> "KafkaDriver":
+        """Driver of the run's clients; raises UsageError where its package is missing."""
+        from splitbrain.systems.kafka.library import driver_kind
+
+        workload = None if self.experiment is None else self.experiment.workload
+        return driver_kind()({"acks": self.setting("acks")}, {}, workload or LOG)

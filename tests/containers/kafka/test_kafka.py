@@ -1,0 +1,36 @@
+"""Kafka in containers: it keeps what it promises under faults, and loses what it does not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.containers.real_runs import leftovers, run, verdicts
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
+
+KAFKA = ("--system", "kafka")
+
+
+def test_acknowledged_records_outlive_a_leader_that_is_killed(tmp_path: Path) -> None:
+    options = ("--nemesis", "kill:leader", "--time-limit", "15")
+    code, found, output = run(tmp_path, *KAFKA, *options)
+    assert code == 0, output
+    assert found.vacuous == ()
+    assert leftovers(found.run_folder) == ""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("workload", ["log", "set"])
+def test_a_cluster_keeps_its_promise_under_faults(tmp_path: Path, workload: str) -> None:
+    options = ("--workload", workload, "--nemesis", "partition,pause,kill", "--time-limit", "90")
+    code, found, output = run(tmp_path, *KAFKA, *options)
+    assert code == 0, output
+    assert {fault.kind for fault in found.faults} == {"partition", "pause", "kill"}
+
+
+@pytest.mark.nightly
+def test_what_the_leader_alone_acknowledged_is_lost(tmp_path: Path) -> None:
+    options = ("--nemesis", "partition:leader", "--time-limit", "15", "--setting", "acks=1")
+    code, found, output = run(tmp_path, *KAFKA, *options)
+    assert code == 1, output
+    assert verdicts(found)["log"] == "invalid"
