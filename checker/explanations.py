@@ -52,6 +52,9 @@ _WHY: Final = {
     "with the levels that it rules out and the strongest that are left.",
     "transactions:rw-register": "Registers are what applications use, but a write hides the one "
     "before it: less can be proven than of lists.",
+    "transactions:rows": "Most queries ask for all rows that fit, and most rules of an application "
+    "are about them (no second booking, at least one doctor on call). Locks and versions of single "
+    "rows do not see the row that is not there yet.",
     "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
     "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
     "show yet.",
@@ -66,6 +69,7 @@ _SOURCES: Final = {
     "sessions": "Terry and others 1994 (session guarantees)",
     "transactions:list-append": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
     "transactions:rw-register": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
+    "transactions:rows": "Adya 1999, section 4.3; Berenson and others 1995 (phantoms)",
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",

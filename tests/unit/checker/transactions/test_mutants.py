@@ -7,8 +7,8 @@ wrong facts for the solver, are no mutants: what they miss is decided by the sea
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.transactions.brute_force import is_of_level
-from tests.unit.checker.transactions.cases import CASES, ORDER_CASES, REGISTER_CASES, t
+from tests.unit.checker.transactions.cases import CASES, ORDER_CASES, REGISTER_CASES, Case, t
 from tests.unit.checker.transactions.small_transactions import (
     random_open_transactions,
     random_transactions,
@@ -240,6 +240,8 @@ RARE: tuple[tuple[Kind, str, list[PairedOperation]], ...] = (
     ),
 )
 Check = Callable[..., CheckResult]
+#: Errors by which a mutant shows itself.
+WRONG = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 
 
 @pytest.mark.nightly
@@ -275,6 +277,7 @@ def loaded(module: str, old: str, new: str) -> Check:
         check: Check = importlib.import_module(f"{prefix}check").check
         # Loaded with the first history that needs it.
         importlib.import_module(f"{prefix}order_search")
+        importlib.import_module(f"{prefix}row_check")
         mine = {n: found for n, found in sys.modules.items() if n.startswith(prefix)}
     finally:
         restore(prefix, kept)
@@ -300,17 +303,20 @@ def restore(prefix: str, modules: dict[str, Any]) -> None:
 def agrees(check: Check) -> bool:
     """Whether a checker says what the cases and the brute force say."""
     try:
-        return all(_knows_cases(check)) and all(
-            check(history, Unlimited(), kind, level).verdict
-            is (Verdict.VALID if expected else Verdict.INVALID)
-            for history, kind, level, expected in corpus()
-        )
-    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        cases = [*CASES.items(), *REGISTER_CASES.items(), *ORDER_CASES.items()]
+        return all(knows(check, cases)) and all(map(partial(is_right, check), corpus()))
+    except WRONG:
         return False
 
 
-def _knows_cases(check: Check) -> Iterator[bool]:
-    for name, case in [*CASES.items(), *REGISTER_CASES.items(), *ORDER_CASES.items()]:
+def is_right(check: Check, judged: tuple[list[PairedOperation], Kind, str, bool]) -> bool:
+    history, kind, level, expected = judged
+    verdict = check(history, Unlimited(), kind, level).verdict
+    return verdict is (Verdict.VALID if expected else Verdict.INVALID)
+
+
+def knows(check: Check, cases: Sequence[tuple[str, Case]]) -> Iterator[bool]:
+    for name, case in cases:
         for operations, expected in ((case.shows, True), (case.nearly, False)):
             history = [
                 msgspec.structs.replace(o, index=n, process=o.process or 100 + n)
