@@ -106,7 +106,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "What clients do: bank, counter, kv, lease, list-append, long-fork, multi-register, "
-            "mutex, queue, register, rw-register, sessions, set, topics or unique-ids; by default "
+            "mutex, queue, register, rows, rw-register, sessions, set, topics or unique-ids; by "
+            "default "
             "what is usual for the system.",
             group="Load",
         ),
