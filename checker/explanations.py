@@ -52,6 +52,9 @@ _WHY: Final = {
     "with the levels that it rules out and the strongest that are left.",
     "transactions:rw-register": "Registers are what applications use, but a write hides the one "
     "before it: less can be proven than of lists.",
+    "transactions:rows": "Most queries ask for all rows that fit, and most rules of an application "
+    "are about them (no second booking, at least one doctor on call). Locks and versions of single "
+    "rows do not see the row that is not there yet.",
     "log": "A log that others build on must not lose what it took, nor show it twice or in another "
     "order; only reads that pass over the place can tell, so each of them is followed.",
     "log:duplicates-allowed": "Without idempotence a producer that got no answer sends again: a "
@@ -72,6 +75,7 @@ _SOURCES: Final = {
     "sessions": "Terry and others 1994 (session guarantees)",
     "transactions:list-append": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
     "transactions:rw-register": "Adya 1999; Kingsbury and Alvaro 2020 (Elle)",
+    "transactions:rows": "Adya 1999, section 4.3; Berenson and others 1995 (phantoms)",
     **dict.fromkeys(
         ("log", "log:duplicates-allowed", "log:read-uncommitted"),
         "KIP-98, KIP-207, KIP-447; Jepsen's workload of logs",

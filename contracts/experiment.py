@@ -106,7 +106,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "What clients do: bank, counter, kv, lease, list-append, log, long-fork, "
-            "multi-register, mutex, queue, register, rw-register, sessions, set, topics or "
+            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, topics or "
             "unique-ids; by default what is usual for the system.",
             group="Load",
         ),

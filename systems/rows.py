@@ -12,7 +12,7 @@ from splitbrain.systems.cells import RULES, Rule, Step, only_reads
 
 LIST_APPEND: Final = "list-append"
 #: Workloads whose transactions name keys of their own, and no object.
-OF_KEYS: Final = (LIST_APPEND, "rw-register", "long-fork")
+OF_KEYS: Final = (LIST_APPEND, "rw-register", "long-fork", "rows")
 SET: Final = "set"
 #: All that such systems serve, the usual one first.
 WORKLOADS: Final = (

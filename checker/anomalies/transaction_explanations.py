@@ -20,6 +20,14 @@ _SKEW: Final = (
     "T1   r x [], append y 1\nT2   r y [], append x 1     each read what the other one replaced"
 )
 
+_FORKED: Final = (
+    "T1   insert g 1\nT2   insert h 2\nT3   range g [1], range h []\nT4   range g [], range h [2]"
+)
+_HALF_SHOWN: Final = (
+    "T1   insert g 1, insert g 2\nT2   delete g 1, insert g 3\n"
+    "T3   range g [2]     before T2 it were shown 1, and after it 3"
+)
+
 #: Name, meaning, why it matters, the smallest case, source.
 _TEXTS: Final = (
     (
@@ -56,6 +64,34 @@ _TEXTS: Final = (
         "Two doctors go off call, each because the other one is on. Snapshot isolation permits it.",
         _SKEW,
         _ADYA,
+    ),
+    (
+        levels.G_SINGLE_PREDICATE,
+        "a cycle with one anti-dependency, of a predicate read: a row was missed of what was seen",
+        "A list and what follows from it disagree: the order is there, its line is not.",
+        "T1   insert g 1, insert h 2\nT2   range g [1], range h []     it saw half of T1",
+        _ADYA,
+    ),
+    (
+        levels.G_NONADJACENT_PREDICATE,
+        "a cycle with several anti-dependencies, none of them neighbours, one of a predicate read",
+        "There is no one order in which snapshots were taken: two clients saw two sets of rows.",
+        _FORKED,
+        "Adya 1999, chapters 3 and 4; Cerone and Gotsman 2018",
+    ),
+    (
+        levels.G2,
+        "a cycle in which two anti-dependencies are neighbours, one of a predicate read",
+        "Two book the last room: each looked for bookings, saw none, and inserted its own.",
+        "T1   range g [], insert g 1\nT2   range g [], insert g 2     each missed the other's row",
+        _ADYA,
+    ),
+    (
+        names.PHANTOM,
+        "a transaction asked twice for all rows of a group, and was shown others the second time",
+        "What was counted is not what is then changed. Repeatable read permits it.",
+        "T1   range g []\nT2   insert g 1\nT1   range g [1]",
+        "Berenson and others 1995 (P3); Adya 1999, section 4.3",
     ),
     (
         levels.ABORTED_READ,
@@ -160,6 +196,27 @@ _TEXTS: Final = (
         "each order of the writes that no read shows has a cycle",
         "No single cycle is certain, and yet no serial order explains what was read.",
         "T1   w x 1, w y 2\nT2   r x null, w x 3\nT3   r y 2, r x 3",
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_PARALLEL_ROWS,
+        "whether missing rows were not there yet or gone, a cycle has one anti-dependency at most",
+        "No single cycle is certain, and yet parallel snapshots cannot explain the rows shown.",
+        _HALF_SHOWN,
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_SNAPSHOT_ROWS,
+        "whether missing rows were not there yet or gone already, snapshots forbid a cycle",
+        "No single cycle is certain, and yet snapshots cannot explain the rows that were shown.",
+        _HALF_SHOWN,
+        _ORDERS_FOUND,
+    ),
+    (
+        levels.NO_SERIAL_ROWS,
+        "whether missing rows were not there yet or gone already, there is a cycle",
+        "No single cycle is certain, and yet no serial order explains the rows that were shown.",
+        _HALF_SHOWN,
         _ORDERS_FOUND,
     ),
 )

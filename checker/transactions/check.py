@@ -66,6 +66,8 @@ def check(
 ) -> CheckResult:
     """Judge the transactions of a history, of one kind, by a level of ``LEVELS``."""
     judgement = _Judgement(operations, budget, kind, LEVELS[level])
+    if kind == "rows":
+        judgement = _OfRows(operations, budget, kind, LEVELS[level])
     result = judgement.findings.conclude(judgement.judge)
     return msgspec.structs.replace(result, reason=f"{result.reason} {judgement.lattice}".strip())
 
@@ -80,12 +82,11 @@ class _Judgement:
         name = f"transactions:{kind}"
         if level.name != STRICT_SERIALIZABLE:
             name = f"{name}:{level.name}"
+        every = levels.anomalies_of(kind)
         forbidden = [
-            anomaly
-            for anomaly in levels.ANOMALIES
-            if anomaly == levels.LOST or level.forbids(anomaly)
+            anomaly for anomaly in every if anomaly == levels.LOST or level.forbids(anomaly)
         ]
-        harmless = [anomaly for anomaly in levels.ANOMALIES if anomaly not in forbidden]
+        harmless = [anomaly for anomaly in every if anomaly not in forbidden]
         self.findings = Findings(name, budget, forbidden, harmless)
         #: Whether the places of transactions in time are an order that explains every read.
         self._is_serial = False
@@ -160,7 +161,7 @@ class _Judgement:
             return []
         places = orders.add()
         source, target, kind, proof = found.edges.columns()
-        kept = core_of(places, source, target)
+        kept = core_of(source, target, places)
         columns = np.stack([column[kept] for column in (source, target, kind, proof)], axis=1)
         return [Edge(*row) for row in columns.tolist()]
 
@@ -235,6 +236,18 @@ class _Judgement:
             )
 
 
+class _OfRows(_Judgement):
+    def judge(self) -> tuple[dict[str, Any], str, str | None]:
+        """Note all anomalies, see ``row_check``."""
+        # Few histories are of rows.
+        from splitbrain.checker.transactions.row_check import RowJudgement
+
+        of_rows = RowJudgement(self._operations, self.findings, self._level)
+        judged = of_rows.judge()
+        self.lattice = lattice_sentence(of_rows.anomalies(), levels.COMMIT_ORDERS)
+        return judged
+
+
 def is_long_fork(cycle: Cycle) -> bool:
     """Return whether two readers saw two writes in different orders, by a plain cycle."""
     kinds = [edge.kind for edge in cycle.edges]
@@ -245,6 +258,7 @@ def lattice_sentence(anomalies: Sequence[str], not_asked: Collection[str] = ()) 
     """Return the sentence on the levels that these anomalies rule out, and those that are left."""
     ruled_out = levels.ruled_out(anomalies)
     left = [name for name in LEVELS if name not in ruled_out and name not in not_asked]
+    ruled_out = ruled_out.difference(not_asked)
     if not ruled_out:
         return "No level is ruled out."
     not_these = " or ".join(map(in_words, levels.weakest(ruled_out)))

@@ -17,6 +17,7 @@ and others 2025, "AWDIT: an optimal weak database isolation tester".
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -92,7 +93,6 @@ class CommitOrders:
         self._found, self._poll = found, poll
         table = found.table
         self._columns = found.edges.columns()
-        self._flat = np.zeros(found.edges.nodes, dtype=np.int64)
         self._keys = len(table.keys)
         self.reads = reads_of(found, self._columns)
         self._places = int(self.reads.place.max(initial=0)) + 2
@@ -188,6 +188,11 @@ class CommitOrders:
         row = row[at[found[row]] // span == here[row]]
         return txn[found[row]], row
 
+    @cached_property
+    def _writing_sessions(self) -> Nodes:
+        """Processes that wrote anything."""
+        return np.unique(self.past.session[self._written // max(self._keys, 1)])
+
     def _of_past(self) -> Iterator[tuple[Nodes, Nodes]]:
         """Yield the last writers of each read's key in its past, unless its source knew them."""
         reads, past = self.reads, self.past
@@ -195,7 +200,7 @@ class CommitOrders:
         reads = reads[by_key]
         span = len(past.position) + 1
         txn, key = np.divmod(self._written, max(self._keys, 1))
-        for session, clock in past.clocks(np.unique(past.session[txn]), self._poll):
+        for session, clock in past.clocks(self._writing_sessions, self._poll):
             own = past.session[txn] == session
             at = key[own] * span + past.position[txn[own]]
             order = np.argsort(at)
@@ -213,9 +218,7 @@ class CommitOrders:
     @property
     def is_past_costly(self) -> bool:
         """Return whether the pasts of all sessions take minutes; an open one each is one, too."""
-        txn, _ = np.divmod(self._written, max(self._keys, 1))
-        sessions = len(np.unique(self.past.session[txn]))
-        return sessions * len(self._found.happened) > _PAST_MAX
+        return len(self._writing_sessions) * len(self._found.happened) > _PAST_MAX
 
     def violations(self, kinds: Collection[int] = tuple(STAGES)) -> Iterator[Sight | Cycle]:
         """Yield writers in sight of reads of the beginning, and cycles of commit orders."""
@@ -239,7 +242,7 @@ class CommitOrders:
             kinds = np.full(int(firm.sum()), stage, dtype=np.int64)
             new = (writer[firm], behind[firm], kinds, number[firm])
             columns = [np.concatenate(pair) for pair in zip(columns, new, strict=True)]
-            kept = core_of(self._flat, columns[0], columns[1])
+            kept = core_of(columns[0], columns[1])
             edges = [Edge(*each) for each in np.stack(columns, axis=1)[kept].tolist()]
             transactions = len(self._found.happened)
             yield from cycles_through(STAGES[stage], stage, edges, transactions, self._poll)
@@ -252,7 +255,7 @@ class CommitOrders:
             return True
         source = np.concatenate([certain[0], writer])
         target = np.concatenate([certain[1], behind])
-        return bool(core_of(self._flat, source, target).any())
+        return bool(core_of(source, target).any())
 
     def _not_known(self, writer: Nodes, row: Nodes, known: Nodes) -> tuple[Nodes, Nodes, Nodes]:
         """Return each sight once that is not known yet, and what is known with them."""

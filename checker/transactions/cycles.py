@@ -2,8 +2,9 @@
 
 A cycle's kind depends on its edges: of overwrites alone (G0), with reads (G1c), with one
 anti-dependency (G-single), with several of which no two are neighbours (G-nonadjacent), with two
-that are (G2-item); and on the strongest order without which it is none. Sources: Adya 1999; Cerone
-and Gotsman 2018; Kingsbury and Alvaro 2020.
+that are (G2-item); whether one of these is of a predicate read (G-single-predicate,
+G-nonadjacent-predicate, G2); and on the strongest order without which it is none. Sources: Adya
+1999; Cerone and Gotsman 2018; Kingsbury and Alvaro 2020.
 """
 
 from collections import Counter, deque
@@ -14,8 +15,13 @@ from typing import Final, NamedTuple
 
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.dependencies import (
+    ANTI_DEPENDENCIES,
     KIND_NAMES,
+    OF_PREDICATES,
     PASS,
+    PREDICATE_RW,
+    PREDICATE_RW_PROCESS,
+    PREDICATE_RW_REALTIME,
     PROCESS,
     REALTIME,
     RW,
@@ -36,15 +42,16 @@ _LAST_RW, _MORE_RW, _NEIGHBOURS, _ORDERED = 1, 2, 4, 8
 #: Steps of a search after which it takes the first cycle of each component.
 _STEPS_MAX: Final = 1_000_000
 
+#: Of each order, one is on a cycle that rests on it.
+_OF_PROCESSES: Final = frozenset({PROCESS, PREDICATE_RW_PROCESS})
+_OF_REAL_TIME: Final = frozenset({REALTIME, PREDICATE_RW_REALTIME})
+_ORDER_KINDS: Final = {"": frozenset[int](), "process": _OF_PROCESSES, "realtime": _OF_REAL_TIME}
+_PLAIN: Final = frozenset({WW, WR, RW, PREDICATE_RW, PASS})
 _KINDS: Final[dict[Order, frozenset[int]]] = {
-    "": frozenset({WW, WR, RW, PASS}),
-    "process": frozenset({WW, WR, RW, PASS, PROCESS}),
-    "realtime": frozenset({WW, WR, RW, PASS, PROCESS, REALTIME}),
+    "": _PLAIN,
+    "process": _PLAIN | _OF_PROCESSES,
+    "realtime": _PLAIN | _OF_PROCESSES | _OF_REAL_TIME,
 }
-#: Edge without which a cycle does not rest on the order.
-_ORDER_KIND: Final[dict[Order, int]] = {"process": PROCESS, "realtime": REALTIME}
-
-
 #: Node and facts.
 _State = tuple[int, int]
 _Came = dict[_State, tuple[int, tuple[_State, Edge] | None]]
@@ -71,25 +78,32 @@ class _Search(NamedTuple):
     shortest: int
 
 
+_SINGLE: Final = frozenset({levels.G_SINGLE, levels.G_SINGLE_PREDICATE})
+_NONADJACENT: Final = frozenset({levels.G_NONADJACENT, levels.G_NONADJACENT_PREDICATE})
+_ADJACENT: Final = frozenset({levels.G2_ITEM, levels.G2})
+
+
+def _with_anti_dependencies(
+    names: Sequence[str], first: frozenset[int], more: frozenset[int]
+) -> Iterator[_Search]:
+    reads = frozenset({WW, WR})
+    single, nonadjacent, adjacent = names
+    yield _Search(single, reads, first, 0, 0, 2)
+    yield _Search(nonadjacent, reads | more, first, _LAST_RW | _MORE_RW, _MORE_RW, 4)
+    yield _Search(adjacent, reads | more, first, _LAST_RW | _NEIGHBOURS, _NEIGHBOURS, 2)
+
+
 _SEARCHES: Final = (
     _Search(levels.G0, frozenset({WW}), frozenset({WW}), 0, 0, 2),
     _Search(levels.G1C, frozenset({WW, WR}), frozenset({WR}), 0, 0, 2),
-    _Search(levels.G_SINGLE, frozenset({WW, WR}), frozenset({RW}), 0, 0, 2),
-    _Search(
-        levels.G_NONADJACENT,
-        frozenset({WW, WR, RW}),
-        frozenset({RW}),
-        _LAST_RW | _MORE_RW,
-        _MORE_RW,
-        4,
+    *_with_anti_dependencies(
+        (levels.G_SINGLE, levels.G_NONADJACENT, levels.G2_ITEM), *[frozenset({RW})] * 2
     ),
-    _Search(
-        levels.G2_ITEM,
-        frozenset({WW, WR, RW}),
-        frozenset({RW}),
-        _LAST_RW | _NEIGHBOURS,
-        _NEIGHBOURS,
-        2,
+    # One of a predicate read, and any others.
+    *_with_anti_dependencies(
+        (levels.G_SINGLE_PREDICATE, levels.G_NONADJACENT_PREDICATE, levels.G2),
+        OF_PREDICATES,
+        ANTI_DEPENDENCIES,
     ),
 )
 
@@ -106,8 +120,10 @@ def cycles_in(
     """
     for order, kinds in _KINDS.items():
         allowed = [edge for edge in edges if edge.kind in kinds]
+        present = {edge.kind for edge in allowed}
         for search in _SEARCHES:
-            yield from _Finder(search, order, allowed, transactions, poll).cycles()
+            if not search.first.isdisjoint(present):
+                yield from _Finder(search, order, allowed, transactions, poll).cycles()
 
 
 def cycles_through(
@@ -136,12 +152,12 @@ class _Finder:
         usable = search.kinds | search.first | {PASS, PROCESS, REALTIME}
         self._successors: Successors = successors_of(e for e in edges if e.kind in usable)
         self._component = components(self._successors, poll)
-        self._ordered = _ORDER_KIND.get(order, -1)
+        self._ordered = _ORDER_KINDS[order]
         #: Starts that can close a cycle of the kind are told apart from all others at first.
         self._may_close = {
-            levels.G_SINGLE: self._is_led_back,
-            levels.G_NONADJACENT: self._is_between_others,
-            levels.G2_ITEM: self._is_near_neighbours,
+            **dict.fromkeys(_SINGLE, self._is_led_back),
+            **dict.fromkeys(_NONADJACENT, self._is_between_others),
+            **dict.fromkeys(_ADJACENT, self._is_near_neighbours),
         }.get(search.name)
         self._facts = search.facts | (_ORDERED if order else 0)
         self._demands = search.demands | (_ORDERED if order else 0)
@@ -155,7 +171,7 @@ class _Finder:
             component = self._component[edge.source]
             if edge.kind in self._search.first:
                 starts.setdefault(component, []).append(edge)
-            if edge.kind == self._ordered:
+            if edge.kind in self._ordered:
                 ordered.add(component)
         for component, several in starts.items():
             if self._order and component not in ordered:
@@ -200,7 +216,7 @@ class _Finder:
         after: dict[int, list[int]] = {}
         for edge in self._inner:
             here, there = 2 * edge.source, 2 * edge.target
-            if edge.kind == RW:
+            if edge.kind in ANTI_DEPENDENCIES:
                 after.setdefault(here, []).append(there + 1)
                 continue
             after.setdefault(here, []).append(there)
@@ -213,7 +229,7 @@ class _Finder:
         return Counter(
             self._ranks_between[2 * edge.source]
             for edge in self._inner
-            if edge.kind == RW and self._is_between(edge)
+            if edge.kind in ANTI_DEPENDENCIES and self._is_between(edge)
         )
 
     def _is_between(self, edge: Edge) -> bool:
@@ -228,7 +244,7 @@ class _Finder:
     @cached_property
     def _with_neighbours(self) -> set[int]:
         """Components in which one anti-dependency follows another."""
-        entered = [edge.target for edge in self._inner if edge.kind == RW]
+        entered = [edge.target for edge in self._inner if edge.kind in ANTI_DEPENDENCIES]
         reached = set(entered)
         passes = successors_of(edge for edge in self._inner if edge.kind == PASS)
         while entered:
@@ -239,7 +255,7 @@ class _Finder:
         return {
             self._component[edge.source]
             for edge in self._inner
-            if edge.kind == RW and edge.source in reached
+            if edge.kind in ANTI_DEPENDENCIES and edge.source in reached
         }
 
     def _is_near_neighbours(self, start: Edge) -> bool:
@@ -247,9 +263,9 @@ class _Finder:
 
     def _shortest(self, starts: Sequence[Edge]) -> Cycle | None:
         best: tuple[Edge, ...] | None = None
-        # Neighbours leave no room for an edge of the order.
-        is_longer = self._order and self._search.name == levels.G2_ITEM
-        shortest = self._search.shortest + bool(is_longer)
+        # Neighbours of items leave no room for an edge of the order.
+        is_longer = bool(self._order) and self._search.name == levels.G2_ITEM
+        shortest = self._search.shortest + is_longer
         for start in starts:
             way = self._way_back(start, inf if best is None else len(best) - 1)
             if way is not None:
@@ -265,10 +281,12 @@ class _Finder:
 
         A way that passes a transaction twice is two cycles, each of which is found by itself.
         """
-        facts = _LAST_RW & self._facts if start.kind == RW else 0
+        facts = _LAST_RW & self._facts if start.kind in ANTI_DEPENDENCIES else 0
+        if start.kind in self._ordered:
+            facts |= _ORDERED
         first = (start.target, facts)
         # Nobody comes back from below.
-        ranks = self._ranks if self._search.name == levels.G_SINGLE else None
+        ranks = self._ranks if self._search.name in _SINGLE else None
         least = 0 if ranks is None else ranks[start.source]
         #: Length up to each state, and the step that led there.
         came: _Came = {first: (1, None)}
@@ -308,27 +326,28 @@ class _Finder:
         return found
 
     def _is_end(self, facts: int) -> bool:
-        if self._search.name == levels.G_NONADJACENT and facts & _LAST_RW:
+        if self._search.name in _NONADJACENT and facts & _LAST_RW:
             return False
-        if self._search.name == levels.G2_ITEM and facts & _LAST_RW:
+        if self._search.name in _ADJACENT and facts & _LAST_RW:
             facts |= _NEIGHBOURS
         return facts & self._demands == self._demands
 
     def _facts_after(self, kind: int, facts: int) -> int | None:
         if kind == PASS:
             return facts
-        if kind == RW:
-            if RW not in self._search.kinds:
+        if kind in ANTI_DEPENDENCIES:
+            if kind not in self._search.kinds:
                 return None
             if facts & _LAST_RW:
-                if self._search.name == levels.G_NONADJACENT:
+                if self._search.name in _NONADJACENT:
                     return None
                 facts |= _NEIGHBOURS
-            return (facts | _LAST_RW | _MORE_RW) & self._facts
+            facts |= _LAST_RW | _MORE_RW
+            return (facts | _ORDERED if kind in self._ordered else facts) & self._facts
         if kind not in self._search.kinds and kind < PROCESS:
             return None
         facts &= ~_LAST_RW
-        if kind == self._ordered:
+        if kind in self._ordered:
             facts |= _ORDERED
         return facts & self._facts
 
@@ -363,7 +382,8 @@ def is_several(way: Sequence[Edge]) -> bool:
 
 def has_neighbours(cycle: Sequence[Edge]) -> bool:
     """Return whether two anti-dependencies of a cycle are neighbours."""
-    return any(edge.kind == RW and cycle[place - 1].kind == RW for place, edge in enumerate(cycle))
+    is_anti = [edge.kind in ANTI_DEPENDENCIES for edge in cycle]
+    return any(here and is_anti[place - 1] for place, here in enumerate(is_anti))
 
 
 def without_stations(edges: Sequence[Edge], transactions: int) -> tuple[Edge, ...]:

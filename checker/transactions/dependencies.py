@@ -4,7 +4,8 @@ A dependency is an edge: the second transaction comes after the first.
 
 - ``ww``: it overwrote a version of the first, or appended behind it;
 - ``wr``: it read a version of the first;
-- ``rw``: the first had read a version that the second replaced;
+- ``rw``: the first had read a version that the second replaced, or a predicate before a row that
+  the second inserted;
 - ``process``, ``realtime``: it began after the first had ended, in its process or anywhere;
 - ``commit``: a read showed a version of it with the first in sight (``commit_orders``).
 
@@ -20,10 +21,18 @@ from numpy.typing import NDArray
 
 from splitbrain.checker.transactions.micro_operations import Table
 
-WW, WR, RW, PROCESS, REALTIME, PASS = range(6)
+WW, WR, RW = range(3)
+#: Anti-dependencies of predicate reads: by the reads alone, or by an order of transactions, too.
+PREDICATE_RW, PREDICATE_RW_PROCESS, PREDICATE_RW_REALTIME = range(3, 6)
+PROCESS, REALTIME, PASS = range(6, 9)
 #: Edges of commit orders, by what was in sight: of earlier reads, all reads, or the past.
-EARLIER_SIGHT, TXN_SIGHT, CAUSAL_SIGHT = range(6, 9)
-KIND_NAMES: Final = ("ww", "wr", "rw", "process", "realtime", "pass", *["commit"] * 3)
+EARLIER_SIGHT, TXN_SIGHT, CAUSAL_SIGHT = range(9, 12)
+KIND_NAMES: Final = (
+    *("ww", "wr", "rw", *["rw"] * 3),
+    *("process", "realtime", "pass", *["commit"] * 3),
+)
+OF_PREDICATES: Final = frozenset({PREDICATE_RW, PREDICATE_RW_PROCESS, PREDICATE_RW_REALTIME})
+ANTI_DEPENDENCIES: Final = OF_PREDICATES | {RW}
 #: No read and no write that an edge was found from.
 NO_PROOF: Final = -1
 #: Direct edges instead of stations up to so many.

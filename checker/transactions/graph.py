@@ -47,18 +47,19 @@ def raised(places: Nodes, source: Nodes, target: Nodes) -> bool:
     return False
 
 
-def core_of(places: Nodes, source: Nodes, target: Nodes) -> NDArray[np.bool_]:
+def core_of(source: Nodes, target: Nodes, places: Nodes | None = None) -> NDArray[np.bool_]:
     """Return which edges are left once nodes that no cycle can hold are peeled off.
 
-    The more edges lead to a greater place the less is looked at; where no places are known, all
-    nodes may have one.
+    The more edges lead to a greater place, where places of nodes are known, the less is looked at.
     """
-    stretch = _stretches(places, source, target)
+    count = 1 + max(int(source.max(initial=-1)), int(target.max(initial=-1)))
+    known: Nodes = np.zeros(count, dtype=np.int64) if places is None else places
+    stretch = _stretches(known, source, target)
     kept = (stretch[source] >= 0) & (stretch[source] == stretch[target])
     for _ in range(2):
         edges = np.flatnonzero(kept)
         nodes, ends = np.unique((source[edges], target[edges]), return_inverse=True)
-        left = np.zeros(len(places), dtype=bool)
+        left = np.zeros(len(known), dtype=bool)
         left[nodes] = _unreached(len(nodes), *ends.reshape(2, -1))
         kept &= left[source] & left[target]
         # The second time from behind.

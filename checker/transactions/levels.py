@@ -12,8 +12,10 @@ counts against a level that promises it alone. Definitions, over reads of single
   lost updates belong), and a transaction sees what it did itself (internal);
 - ``snapshot-isolation``: besides, no cycle in which no two anti-dependencies are neighbours
   (G-nonadjacent, to which long forks belong);
-- ``repeatable-read`` is PL-2.99, ``serializable`` PL-3: no cycle at all. They differ in predicates,
-  of which these histories have none.
+- ``serializable`` is PL-3: no cycle at all;
+- ``repeatable-read`` is PL-2.99: no cycle whose anti-dependencies are all of items. One of a
+  predicate read, such as a phantom, is permitted, as locks permit it that are held on items alone.
+  (Adya's sentence could be read as "at least one is of an item", which such locks do not keep.)
 
 Three more have the order of each process in their definitions, so there is one of each. There is
 one commit order, true to processes and reads, in which nobody reads a version although a later one
@@ -35,9 +37,10 @@ from collections.abc import Collection, Iterable
 from typing import Final, Literal, NamedTuple
 
 Order = Literal["", "process", "realtime"]
-#: Kinds of transactions: of lists that are appended to, of registers that are written.
-Kind = Literal["list-append", "rw-register"]
-KINDS: Final[tuple[Kind, ...]] = ("list-append", "rw-register")
+#: Kinds of transactions: of lists that are appended to, of registers that are written, of rows that
+#: are inserted, deleted, and read by a predicate.
+Kind = Literal["list-append", "rw-register", "rows"]
+KINDS: Final[tuple[Kind, ...]] = ("list-append", "rw-register", "rows")
 
 #: Cycles, each of one kind more than the one before.
 G0: Final = "G0"
@@ -45,12 +48,25 @@ G1C: Final = "G1c"
 G_SINGLE: Final = "G-single"
 G_NONADJACENT: Final = "G-nonadjacent"
 G2_ITEM: Final = "G2-item"
-CYCLES: Final = (G0, G1C, G_SINGLE, G_NONADJACENT, G2_ITEM)
+#: The same with an anti-dependency of a predicate read.
+G_SINGLE_PREDICATE: Final = "G-single-predicate"
+G_NONADJACENT_PREDICATE: Final = "G-nonadjacent-predicate"
+G2: Final = "G2"
+CYCLES: Final = (
+    *(G0, G1C, G_SINGLE, G_SINGLE_PREDICATE, G_NONADJACENT, G_NONADJACENT_PREDICATE, G2_ITEM, G2),
+)
 #: No order of the writes that no read shows is without such a cycle.
 NO_PARALLEL_ORDER: Final = "no-parallel-snapshot-order"
 NO_SNAPSHOT_ORDER: Final = "no-snapshot-order"
 NO_SERIAL_ORDER: Final = "no-serial-order"
-NO_ORDERS: Final = (NO_PARALLEL_ORDER, NO_SNAPSHOT_ORDER, NO_SERIAL_ORDER)
+#: Whether missing rows were not there yet or gone already, there is such a cycle.
+NO_PARALLEL_ROWS: Final = "no-parallel-snapshot-rows"
+NO_SNAPSHOT_ROWS: Final = "no-snapshot-rows"
+NO_SERIAL_ROWS: Final = "no-serial-rows"
+NO_ORDERS: Final = (
+    *(NO_PARALLEL_ORDER, NO_SNAPSHOT_ORDER, NO_SERIAL_ORDER),
+    *(NO_PARALLEL_ROWS, NO_SNAPSHOT_ROWS, NO_SERIAL_ROWS),
+)
 ORDERS: Final[tuple[Order, ...]] = ("", "process", "realtime")
 
 ABORTED_READ: Final = "G1a"
@@ -64,6 +80,8 @@ CYCLIC_VERSIONS: Final = "cyclic-versions"
 INTERNAL: Final = "internal"
 LOST_UPDATE: Final = "lost-update"
 LONG_FORK: Final = "long-fork"
+#: Two predicate reads of one transaction differ.
+PHANTOM: Final = "phantom"
 OWN_WRITE_MISSED: Final = "own-write-missed"
 #: Cycles of commit orders, by what is in sight; they rest on the order of processes, too.
 VANISHED: Final = "observed-transaction-vanishes"
@@ -91,19 +109,27 @@ _RC: Final = _RU | {
 _MAV: Final = _RC | {OWN_WRITE_MISSED, VANISHED}
 _RA: Final = _MAV | {INTERNAL, FRACTURED}
 _CAUSAL: Final = _RA | {CAUSALITY}
-_PSI: Final = _CAUSAL | {G_SINGLE, LOST_UPDATE, NO_PARALLEL_ORDER}
-_SI: Final = _PSI | {G_NONADJACENT, LONG_FORK, NO_SNAPSHOT_ORDER}
-_EVERY: Final = _SI | {G2_ITEM, NO_SERIAL_ORDER}
+_PSI_ITEMS: Final = _CAUSAL | {G_SINGLE, LOST_UPDATE, NO_PARALLEL_ORDER}
+_SI_ITEMS: Final = _PSI_ITEMS | {G_NONADJACENT, LONG_FORK, NO_SNAPSHOT_ORDER}
+_ITEMS: Final = _SI_ITEMS | {G2_ITEM, NO_SERIAL_ORDER}
+_PSI_ROWS: Final = frozenset({G_SINGLE_PREDICATE, PHANTOM, NO_PARALLEL_ROWS})
+_SI_ROWS: Final = _PSI_ROWS | {G_NONADJACENT_PREDICATE, NO_SNAPSHOT_ROWS}
+_ROWS: Final = _SI_ROWS | {G2, NO_SERIAL_ROWS}
+#: Of everything but rows.
+_NOT_OF_ROWS: Final = frozenset(
+    {INCOMPATIBLE_ORDER, CYCLIC_VERSIONS, LOST_UPDATE, LONG_FORK, VANISHED, FRACTURED, CAUSALITY}
+    | {NO_PARALLEL_ORDER, NO_SNAPSHOT_ORDER, NO_SERIAL_ORDER}
+)
 _RULED_OUT: Final = {
     "read-uncommitted": _RU,
     "read-committed": _RC,
     "monotonic-atomic-view": _MAV,
     "read-atomic": _RA,
     "causal": _CAUSAL,
-    "parallel-snapshot-isolation": _PSI,
-    "snapshot-isolation": _SI,
-    "repeatable-read": _EVERY,
-    "serializable": _EVERY,
+    "parallel-snapshot-isolation": _PSI_ITEMS | _PSI_ROWS,
+    "snapshot-isolation": _SI_ITEMS | _SI_ROWS,
+    "repeatable-read": _ITEMS,
+    "serializable": _ITEMS | _ROWS,
 }
 #: Weaker bases that each implies at once.
 _WEAKER: Final = {
@@ -200,6 +226,7 @@ ANOMALIES: Final = (
     INTERNAL,
     CYCLIC_VERSIONS,
     LOST_UPDATE,
+    PHANTOM,
     LONG_FORK,
     *(with_order(cycle, order) for order in ORDERS for cycle in CYCLES),
     VANISHED,
@@ -207,6 +234,22 @@ ANOMALIES: Final = (
     CAUSALITY,
     *(with_order(name, order) for order in ORDERS for name in NO_ORDERS),
 )
+
+
+def levels_of(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the levels that a kind of transactions is judged by.
+
+    Commit orders are defined for reads of single keys.
+    """
+    without = COMMIT_ORDERS if kind == "rows" else ()
+    return tuple(name for name in LEVELS if name not in without)
+
+
+def anomalies_of(kind: Kind) -> tuple[str, ...]:
+    """Return the anomalies that transactions of a kind may show, most telling first."""
+    # Rows have no values to be overwritten, and their missing ones no order to be found.
+    others = _NOT_OF_ROWS if kind == "rows" else _ROWS
+    return tuple(name for name in ANOMALIES if parts_of(name)[0] not in others)
 
 
 def ruled_out(anomalies: Collection[str]) -> frozenset[str]:

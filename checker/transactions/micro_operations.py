@@ -100,10 +100,10 @@ class Sense:
             # Nearly always an answer repeats its question.
             if not _is_list(done) or len(done) != 3 or done[0] != part[0]:
                 return f"it is asked {shown(part)} and answers {shown(done)}"
-            if not _is_repeated(part[1], done[1]):
+            if not is_repeated(part[1], done[1]):
                 return f"it is asked {shown(part)} and answers {shown(done)}"
             if kind_of(part[0]) != "r":
-                if not _is_repeated(part[2], done[2]):
+                if not is_repeated(part[2], done[2]):
                     return f"it is asked {shown(part)} and answers {shown(done)}"
             elif self._lists and not _is_list(done[2]) and done[2] is not None:
                 return f"a read of list-append answers a list, and not {shown(done[2])}"
@@ -125,7 +125,8 @@ class Sense:
         return None
 
 
-def _is_repeated(asked: Any, answered: Any) -> bool:
+def is_repeated(asked: Any, answered: Any) -> bool:
+    """Return whether an answer has a name or value as it was asked."""
     if type(asked) is type(answered) and type(asked) in (int, str):
         return asked == answered
     return is_same(asked, answered)

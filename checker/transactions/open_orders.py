@@ -15,12 +15,13 @@ Source: Zhang and others 2023, "Viper", and Huang and others 2023, "PolySI" (con
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from splitbrain.checker.transactions.commit_orders import BEGINNING, reads_of
 from splitbrain.checker.transactions.dependencies import (
+    ANTI_DEPENDENCIES,
     NO_PROOF,
     PASS,
     PROCESS,
@@ -71,13 +72,15 @@ class OpenGraph(NamedTuple):
     forbidden: str
     #: Number of transactions; nodes from here on are stations.
     transactions: int
-    pairs: list[Pair]
+    pairs: Sequence[Any]
     edges: list[Edge]
     certain: list[Edge]
     #: By literal.
     chosen: dict[int, list[Edge]]
     #: Anti-dependencies by themselves, only where cycles with one are forbidden.
     single: list[Edge]
+    #: Of each, one literal at least is chosen.
+    clauses: Sequence[tuple[int, ...]] = ()
 
 
 def open_graph(
@@ -116,8 +119,9 @@ def open_graph(
     ]
     poll()
     every = np.concatenate([rows, np.array(options, dtype=np.int64).reshape(-1, 5)])
-    every = every[core_of(np.zeros(found.edges.nodes, dtype=np.int64), every[:, 0], every[:, 1])]
-    return _states(FORBIDDEN[level.base], found, pairs, every)
+    every = every[core_of(every[:, 0], every[:, 1])]
+    nodes = found.edges.nodes, len(found.happened)
+    return states_of(FORBIDDEN[level.base], *nodes, pairs, every)
 
 
 def _unread(found: Dependencies) -> dict[int, list[Chain]]:
@@ -160,13 +164,15 @@ def _edges_of(
             yield txn, behind.first, RW, number
 
 
-def _states(forbidden: str, found: Dependencies, pairs: list[Pair], rows: Nodes) -> OpenGraph:
-    nodes = found.edges.nodes
-    graph = OpenGraph(forbidden, len(found.happened), pairs, [], [], {}, [])
+def states_of(
+    forbidden: str, nodes: int, transactions: int, pairs: Sequence[Any], rows: Nodes
+) -> OpenGraph:
+    """Return the graph of edges with literals: columns source, target, kind, proof, literal."""
+    graph = OpenGraph(forbidden, transactions, pairs, [], [], {}, [])
     for source, target, kind, proof, literal in rows.tolist():
         number = len(graph.edges)
         graph.edges.append(Edge(source, target, kind, proof))
-        if forbidden == PARALLEL and kind == RW:
+        if forbidden == PARALLEL and kind in ANTI_DEPENDENCIES:
             graph.single.append(Edge(source, target, literal, number))
             continue
         steps = graph.chosen.setdefault(literal, []) if literal else graph.certain
@@ -180,7 +186,7 @@ def _steps(
 ) -> Sequence[tuple[int, int]]:
     if forbidden != SNAPSHOT:
         return [(source, target)]
-    if kind == RW:
+    if kind in ANTI_DEPENDENCIES:
         return [(source, target + nodes)]
     after = target + nodes if kind == PASS else target
     return [(source, target), (source + nodes, after)]

@@ -58,7 +58,7 @@ def contradiction(
     # Facts have no cycles of their own: without them, those that are needed turn up.
     if facts != [] and _search(make, graph, [], likely, known, poll):
         return None
-    return _core(make, known, poll)
+    return _core(make, graph.clauses, known, poll)
 
 
 def _solver() -> Callable[..., Any]:
@@ -83,6 +83,8 @@ def _search(
             solver.add_clause([literal])
         for conflict in known:
             solver.add_clause([-literal for literal in conflict.literals])
+        for clause in graph.clauses:
+            solver.add_clause(clause)
         # That makes variables of them, too.
         solver.set_phases(likely)
         while _solve(solver, poll):
@@ -240,14 +242,20 @@ def _reached(
 
 
 def _core(
-    make: Callable[..., Any], known: Sequence[Conflict], poll: Callable[..., None]
+    make: Callable[..., Any],
+    clauses: Sequence[tuple[int, ...]],
+    known: Sequence[Conflict],
+    poll: Callable[..., None],
 ) -> list[Conflict]:
     """Return few of some cycles that leave no choice together."""
     alone = [conflict for conflict in known if not conflict.literals]
     if alone:
         return alone[:1]
-    top = max(abs(literal) for conflict in known for literal in conflict.literals)
+    used = [literal for conflict in known for literal in conflict.literals]
+    top = max(map(abs, [*used, *(literal for clause in clauses for literal in clause)]))
     with make(name=_SOLVER) as solver:
+        for clause in clauses:
+            solver.add_clause(clause)
         for place, conflict in enumerate(known, top + 1):
             solver.add_clause([-place, *(-literal for literal in conflict.literals)])
         _solve(solver, poll, range(top + 1, top + 1 + len(known)))

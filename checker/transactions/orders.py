@@ -9,7 +9,8 @@ Where each transaction can be given a place between its begin and its end so tha
 every dependency, no cycle exists, and the stations are not needed at all.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,26 @@ from splitbrain.checker.transactions.dependencies import (
     Nodes,
 )
 from splitbrain.checker.transactions.graph import STEP, raised
-from splitbrain.checker.transactions.micro_operations import Table
+from splitbrain.history.records import PairedOperation
 
 #: Places between two moments, more than ``raised`` makes use of.
 _PLACES: Final = 1 << 12
 
 
+class _Timed(Protocol):
+    """Transactions, and whether each is ok."""
+
+    @property
+    def operations(self) -> Sequence[PairedOperation]: ...
+
+    @property
+    def is_ok(self) -> NDArray[np.bool_]: ...
+
+
 class Orders:
     """Both orders of the transactions that happened, and a place for each of them."""
 
-    def __init__(self, table: Table, happened: NDArray[np.bool_], edges: Edges) -> None:
+    def __init__(self, table: _Timed, happened: NDArray[np.bool_], edges: Edges) -> None:
         self._edges = edges
         self._txns = np.flatnonzero(happened)
         operations = [table.operations[txn] for txn in self._txns.tolist()]

@@ -124,8 +124,10 @@ def sense_of(checker: str) -> Problem:
     if transactions is not None:
         # Of use to transactions alone, which few files have.
         from splitbrain.checker.transactions.micro_operations import Sense
+        from splitbrain.checker.transactions.row_operations import RowSense
 
-        return Sense(transactions[0])
+        kind, _ = transactions
+        return RowSense() if kind == "rows" else Sense(kind)
     if checker.partition(":")[0] == "log":
         from splitbrain.checker.logs.parts import Sense as SenseOfLogs
 

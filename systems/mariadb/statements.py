@@ -2,7 +2,8 @@
 
 Keys are rows: of ``lists`` where they are appended to, of ``registers`` where transactions write
 them, of ``cells`` for all other workloads, whose meaning is ``systems.rows``; elements of a set
-are rows of ``elements``. Must never begin or end a transaction.
+are rows of ``elements``, and groups of rows are ids of ``members``. Must never begin or end a
+transaction.
 """
 
 from typing import Any, Final
@@ -20,6 +21,7 @@ TABLES: Final = (
     f"CREATE TABLE IF NOT EXISTS registers ({_KEY} PRIMARY KEY, value BIGINT NOT NULL)",
     f"CREATE TABLE IF NOT EXISTS cells ({_KEY} PRIMARY KEY, value LONGTEXT NOT NULL)",
     f"CREATE TABLE IF NOT EXISTS elements ({_KEY}, element BIGINT, PRIMARY KEY (id, element))",
+    f"CREATE TABLE IF NOT EXISTS members (row_id BIGINT PRIMARY KEY, {_KEY} NOT NULL, KEY (id))",
 )
 
 _READ_LIST: Final = "SELECT elements FROM lists WHERE id = %s"
@@ -27,6 +29,9 @@ _READ_REGISTER: Final = "SELECT value FROM registers WHERE id = %s"
 _READ_CELLS: Final = "SELECT id, value FROM cells WHERE id IN %s"
 _READ_ELEMENTS: Final = "SELECT element FROM elements WHERE id = %s ORDER BY element"
 _ADD_ELEMENT: Final = "INSERT INTO elements VALUES (%s, %s)"
+_RANGE: Final = "SELECT row_id FROM members WHERE id = %s ORDER BY row_id"
+_INSERT: Final = "INSERT INTO members (id, row_id) VALUES (%s, %s)"
+_DELETE: Final = "DELETE FROM members WHERE id = %s AND row_id = %s RETURNING row_id"
 _APPEND: Final = (
     "INSERT INTO lists VALUES (%s, CONCAT(%s, ','))"
     " ON DUPLICATE KEY UPDATE elements = CONCAT(elements, VALUES(elements))"
@@ -64,6 +69,13 @@ class Statements:
                 await asked(connection, _APPEND, key, value)
             case "w":
                 await asked(connection, _WRITE, key, value)
+            case "range":
+                value = [row for (row,) in await asked(connection, _RANGE, key)]
+            case "insert":
+                await asked(connection, _INSERT, key, value)
+            case "delete":
+                rows = await asked(connection, _DELETE, key, value)
+                value = next((row for (row,) in rows), None)
             case _ if self._workload == LIST_APPEND:
                 rows = await asked(connection, _READ_LIST, key)
                 value = [int(each) for (text,) in rows for each in text.split(",")[:-1]]

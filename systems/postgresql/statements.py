@@ -2,7 +2,8 @@
 
 Keys are rows: of ``lists`` where they are appended to, of ``registers`` where transactions write
 them, of ``cells`` for all other workloads, whose meaning is ``systems.cells``; elements of a set
-are rows of ``elements``. Must never begin or end a transaction.
+are rows of ``elements``, and groups of rows are categories of ``members``. Must never begin or end
+a transaction.
 """
 
 from typing import Any, Final
@@ -18,6 +19,8 @@ TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS registers (key text PRIMARY KEY, value bigint NOT NULL)",
     "CREATE TABLE IF NOT EXISTS cells (key text PRIMARY KEY, value text NOT NULL)",
     "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
+    "CREATE TABLE IF NOT EXISTS members (id bigint PRIMARY KEY, category text NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS members_of ON members (category)",
 )
 
 _READ_LIST: Final = "SELECT elements FROM lists WHERE key = $1"
@@ -25,6 +28,9 @@ _READ_REGISTER: Final = "SELECT value FROM registers WHERE key = $1"
 _READ_CELLS: Final = "SELECT key, value FROM cells WHERE key = ANY($1)"
 _READ_ELEMENTS: Final = "SELECT element FROM elements WHERE key = $1 ORDER BY element"
 _ADD_ELEMENT: Final = "INSERT INTO elements VALUES ($1, $2)"
+_RANGE: Final = "SELECT id FROM members WHERE category = $1 ORDER BY id"
+_INSERT: Final = "INSERT INTO members (category, id) VALUES ($1, $2)"
+_DELETE: Final = "DELETE FROM members WHERE category = $1 AND id = $2 RETURNING id"
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -84,6 +90,12 @@ class Statements:
                 await self._change(connection, _APPEND, key, value)
             case "w":
                 await self._change(connection, _WRITE, key, value)
+            case "range":
+                value = [row["id"] for row in await connection.fetch(_RANGE, key)]
+            case "insert":
+                await connection.execute(_INSERT, key, value)
+            case "delete":
+                value = await connection.fetchval(_DELETE, key, value)
             case _ if self._workload == LIST_APPEND:
                 value = await connection.fetchval(_READ_LIST, key) or []
             case _:

@@ -4,7 +4,7 @@ import gzip
 import json
 
 from splitbrain.checker.names import history_models
-from splitbrain.checker.transactions.levels import LEVELS
+from splitbrain.checker.transactions.levels import LEVELS, levels_of
 from tests.bad_input.cause import Arrange, Chapter, Scene, causes, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
@@ -20,6 +20,7 @@ OK = '{"process": 0, "type": "ok", "f": "write", "value": 1}'
 MODELS = ", ".join(history_models())
 EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
 LEVELS_TEXT = ", ".join(LEVELS)
+ROW_LEVELS_TEXT = ", ".join(levels_of("rows"))
 
 
 def txn(f: str, value: int | None = None, end: str = "ok") -> list[str]:
@@ -35,6 +36,8 @@ TXN_DONE = txn("w", 1)
 TXN_FAILED = txn("w", 1, "fail")
 #: Where the third line begins.
 TXN_BYTES = sum(len(line) + 1 for line in TXN_FAILED)
+ROW_FAILED = txn("insert", 1, "fail")
+ROW_BYTES = sum(len(line) + 1 for line in ROW_FAILED)
 
 
 def lines(*text: str, name: str = "history.jsonl") -> Arrange:
@@ -188,13 +191,30 @@ transactions-written-twice | a value that is written to a key twice
   could not read the history (history.jsonl, line 3 at byte {TXN_BYTES}): the txn of process 0,
   event 2: 1 is written to key 'x' a second time (first by event 0), so a read of it could not tell
   its writer. {REPAIR}
+rows-unknown-function | a micro-operation that no row knows
+  $ check history.jsonl --model rows
+  could not read the history (history.jsonl, line 1 at byte 0): the txn of process 0, event 0: the
+  micro-operations of rows are insert, delete and range, and not 'append'. {REPAIR}
+rows-no-list | a range that is no list
+  $ check history.jsonl --model rows
+  could not read the history (history.jsonl, line 1 at byte 0): the txn of process 0, event 0: a
+  range answers a list of rows, and not 3. {REPAIR}
+rows-inserted-twice | a row that is inserted twice
+  $ check history.jsonl --model rows
+  could not read the history (history.jsonl, line 3 at byte {ROW_BYTES}): the txn of process 0,
+  event 2: row 1 of group 'x' is inserted a second time (first by event 0), so a range without it
+  could not tell when. {REPAIR}
+rows-of-commit-orders | a level of isolation that knows no predicates
+  $ check history.jsonl --model rows --level causal
+  the isolation level 'causal' is defined for reads of single keys, and rows are read by a
+  predicate. Choose one of: {ROW_LEVELS_TEXT}
 level-unknown | no such isolation level
   $ check history.jsonl --model list-append --level atomic
   there is no isolation level called 'atomic'. Choose one of: {LEVELS_TEXT}
 level-of-registers | an isolation level for what is no transaction
   $ check history.jsonl --model register --level serializable
   --level is for transactions, and register is no model of any. Leave it out, or choose --model
-  list-append or rw-register
+  list-append or rw-register or rows
 own-model-missing | a model of one's own that is not there
   $ check history.jsonl --model models/mine.py:Mine
   there is no file models/mine.py. Name a Python file that holds a model
@@ -292,6 +312,10 @@ wrong-format | another format than the file's | check history.jsonl --format edn
             "transactions-unknown-function": lines(*txn("incr", 1)),
             "transactions-no-list": lines(txn("r")[0], txn("r", 3)[1]),
             "transactions-written-twice": lines(*TXN_FAILED, *TXN_DONE),
+            "rows-unknown-function": lines(*txn("append", 1)),
+            "rows-no-list": lines(txn("range")[0], txn("range", 3)[1]),
+            "rows-inserted-twice": lines(*ROW_FAILED, *txn("insert", 1)),
+            "rows-of-commit-orders": lines(*txn("insert", 1)),
             **dict.fromkeys(("level-unknown", "level-of-registers"), lines(*TXN_DONE)),
             "own-model-broken": lines("class Mine(", name="history.py"),
             "wrong-format": lines("hello", name="history.jsonl"),

@@ -62,6 +62,8 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
 | `get`, `contains` | null; the element | the text; true or false |
 | `txn` | a list of `["r", name, null]` and `["w", name, value]` | the same, reads filled in |
 | the same of `list-append` | `["r", key, null]` and `["append", key, element]` | reads are lists |
+| `insert`, `delete` in a `txn` of `rows` | group and id | null for the id of none to delete |
+| `range` within it | group and null | a list of ids |
 | `add`, `add-and-get` of a counter | a number | nothing, or the same; the value after |
 | `enqueue`, `push` | the element, never null | false where a queue with a capacity is full |
 | `dequeue`, `pop` | null | the element, null where there is none |

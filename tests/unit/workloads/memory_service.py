@@ -19,12 +19,22 @@ from splitbrain.workloads.workload import Workload
 LEASE_TICKS: Final = 60
 #: One answer in so many is lost.
 LOST: Final = 40
+_OF_ROWS: Final = ("insert", "delete", "range")
 
 
 def _parts(operation: Operation, values: Values) -> Step:
     """Parts that each name a key; a list that was never appended to is null."""
     present, changes, answer = dict(values), dict[str, Any](), list[Any]()
     for kind, key, value in operation.value:
+        if kind in _OF_ROWS:
+            rows = list(present[key] or ())
+            if kind == "range":
+                answer.append([kind, key, rows])
+                continue
+            after = [*rows, value] if kind == "insert" else [row for row in rows if row != value]
+            present[key] = changes[key] = after
+            answer.append([kind, key, value if kind == "insert" or value in rows else None])
+            continue
         if kind != "r":
             present[key] = changes[key] = value if kind == "w" else [*(present[key] or ()), value]
         answer.append([kind, key, value if kind != "r" else present[key]])

@@ -7,11 +7,11 @@ import pytest
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.names import can_judge, transactions_level
 from splitbrain.checker.registry import checker_named
-from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS
+from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS, anomalies_of, levels_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
-from splitbrain.workloads import transactions
+from splitbrain.workloads import rows, transactions
 from splitbrain.workloads.workload import Workload, workload
 from tests.unit.workloads.memory_service import (
     GrantsTwice,
@@ -27,7 +27,7 @@ from tests.unit.workloads.memory_service import (
 
 NAMES = (
     *("bank", "counter", "kv", "lease", "list-append", "long-fork", "multi-register", "mutex"),
-    *("rw-register", "sessions", "unique-ids"),
+    *("rows", "rw-register", "sessions", "unique-ids"),
 )
 OPERATIONS_PER_SLOT = 40
 SLOTS = 10
@@ -66,6 +66,8 @@ def test_a_correct_service_is_valid(name: str) -> None:
         ("list-append", TearsReads, {"G-single", "G-nonadjacent", "G2-item"}),
         ("rw-register", LosesUpdates, {"lost-update", "G-single", "G2-item", "cyclic-versions"}),
         ("long-fork", TearsReads, {"long-fork", "G-nonadjacent", "G2-item"}),
+        ("rows", LosesUpdates, {*anomalies_of("rows")}),
+        ("rows", TearsReads, {"G-single-predicate", "G-nonadjacent-predicate", "G-single", "G2"}),
         ("multi-register", TearsChanges, {"not-linearizable"}),
         ("multi-register", TearsReads, {"not-linearizable"}),
         ("mutex", GrantsTwice, {"not-linearizable"}),
@@ -86,6 +88,13 @@ def test_a_workload_of_transactions_has_each_level_that_is_judged() -> None:
     for level in transactions.LEVELS:
         (judge, _) = transactions.checkers_of("list-append", level)
         assert transactions_level(judge) == ("list-append", level)
+
+
+def test_the_workload_of_rows_has_each_level_that_rows_are_judged_by() -> None:
+    assert {*rows.ROW_LEVELS} == {*levels_of("rows")}
+    for level in rows.ROW_LEVELS:
+        (judge, _) = transactions.checkers_of("rows", level)
+        assert transactions_level(judge) == ("rows", level)
 
 
 def test_leases_run_out_under_holders_that_go_on_believing() -> None:

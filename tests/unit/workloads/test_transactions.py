@@ -164,3 +164,44 @@ def test_levels_and_options_that_do_not_exist_are_refused() -> None:
         made("list-append", level="pl-3")
     with pytest.raises(UsageError, match="no option 'mini'"):
         made("list-append", mini="yes")
+
+
+def test_rows_are_inserted_once_and_deleted_once_at_most_by_another_slot() -> None:
+    source = made("rows")
+    done: dict[str, dict[int, tuple[str, int, int]]] = {"insert": {}, "delete": {}}
+    kinds: Counter[str] = Counter()
+    for n in range(ROUNDS):
+        for slot in range(SLOTS):
+            for kind, group, row in source.operation(slot, n).value:
+                kinds[kind] += 1
+                if kind != "range":
+                    assert row not in done[kind]
+                    done[kind][row] = (group, slot, n)
+    assert 0.4 < kinds["range"] / kinds.total() < 0.7
+    assert 0.4 < kinds["delete"] / kinds["insert"] < 0.8
+    lags = Counter[int]()
+    for row, (group, slot, n) in done["delete"].items():
+        inserted_to, inserter, then = done["insert"][row]
+        assert (inserted_to, (inserter + 1) % SLOTS) == (group, slot)
+        lags[n - then] += 1
+    assert sorted(lags) == [1, 2, 3]
+    used = {group for group, _, _ in done["insert"].values()}
+    parts = [part for read in source.final_reads() for part in read.value]
+    assert used <= {group for _, group, _ in parts}
+    assert len({group for _, group, _ in parts}) == len(parts)
+    assert {(kind, row) for kind, _, row in parts} == {("range", None)}
+
+
+def test_groups_of_rows_are_given_up_after_about_the_changes_that_are_drawn_for_them() -> None:
+    changed = Counter(
+        group for parts in transactions(made("rows")) for kind, group, _ in parts if kind != "range"
+    )
+    keys = LaneKeys(5, 1.0)
+    busiest = [changed[f"0-{generation}"] for generation in range(10)]
+    drawn = [keys.writes_drawn(0, generation) for generation in range(10)]
+    assert 0.7 < sum(busiest) / sum(drawn) < 1.4
+
+
+def test_rows_have_no_level_of_commit_orders() -> None:
+    with pytest.raises(UsageError, match="'level' of the workload 'rows' cannot be 'causal'"):
+        made("rows", level="causal")

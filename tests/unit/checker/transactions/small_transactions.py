@@ -19,9 +19,13 @@ def transaction(
     process: int | None = None,
     outcome: str = "ok",
     final: bool = False,
+    asked: list[list[Any]] | None = None,
 ) -> PairedOperation:
-    """One transaction; its argument is its answer without what was read."""
-    asked = [[f, key, None if f == "r" else value] for f, key, value in micro_operations]
+    """One transaction; its argument is its answer without what was read, or ``asked``."""
+    if asked is None:
+        asked = [
+            [f, key, None if f in ("r", "range") else value] for f, key, value in micro_operations
+        ]
     return PairedOperation(
         index=index,
         process=index if process is None else process,
@@ -55,7 +59,7 @@ def random_transactions(random: Random, kind: str) -> list[PairedOperation]:
     answers = _answered(random, kind, asked, outcomes, order, way)
     for _ in range(random.choice((0, 0, 1, 2))):
         _spoil(random, kind, answers)
-    return _in_time(random, answers, outcomes, order)
+    return in_time(random, answers, outcomes, order)
 
 
 def random_open_transactions(random: Random, kind: str) -> list[PairedOperation]:
@@ -85,7 +89,7 @@ def random_open_transactions(random: Random, kind: str) -> list[PairedOperation]
         answers.append([*reads, *([write, key, value] for key, value in own.items())])
     outcomes: list[str] = random.choices(["ok", "info"], (12, 1), k=count)
     if random.random() < 0.3:
-        return _in_time(random, answers, outcomes, random.sample(range(count), count))
+        return in_time(random, answers, outcomes, random.sample(range(count), count))
     starts = sorted(random.choices((0, 5, 40), k=count))
     return [
         transaction(n, parts, starts[n], starts[n] + random.choice((20, 60)), outcome=outcomes[n])
@@ -112,7 +116,7 @@ def random_mini_transactions(random: Random, kind: str) -> list[PairedOperation]
     answers = _answered(random, kind, asked, outcomes, order, random.choice(WAYS))
     if random.random() < 0.3:
         _spoil(random, kind, answers)
-    return _in_time(random, answers, outcomes, order)
+    return in_time(random, answers, outcomes, order)
 
 
 def _answered(
@@ -167,13 +171,17 @@ def _spoil(random: Random, kind: str, answers: list[list[list[Any]]]) -> None:
         part[2] = random.choice([None, *written])
 
 
-def _in_time(
+def in_time(
     random: Random,
     answers: list[list[list[Any]]],
     outcomes: list[str],
     order: list[int],
+    asked: list[list[list[Any]]] | None = None,
 ) -> list[PairedOperation]:
-    """Give them times around the order in which they happened, mostly."""
+    """Give them times around the order in which they happened, mostly.
+
+    ``asked`` is needed where it is not what was answered without reads.
+    """
     processes = random.choice((1, 2, 3))
     free: dict[int, int] = {}
     history: list[PairedOperation] = []
@@ -188,7 +196,15 @@ def _in_time(
         if outcomes[txn] == "info":
             lanes[lane] += processes
         history.append(
-            transaction(place, answers[txn], start, end, process=process, outcome=outcomes[txn])
+            transaction(
+                place,
+                answers[txn],
+                start,
+                end,
+                process=process,
+                outcome=outcomes[txn],
+                asked=None if asked is None else asked[txn],
+            )
         )
     history.sort(key=lambda o: (o.start, o.index))
     return history

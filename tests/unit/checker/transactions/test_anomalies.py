@@ -12,14 +12,15 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.transactions import commit_orders
 from splitbrain.checker.transactions.check import check
-from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS, Kind
+from splitbrain.checker.transactions.levels import ANOMALIES, LEVELS, Kind, levels_of
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.transactions.cases import CASES, ORDER_CASES, REGISTER_CASES, Case, t
+from tests.unit.checker.transactions.row_cases import ROW_CASES, ROW_ORDER_CASES
 
-EACH = [*CASES.items(), *REGISTER_CASES.items()]
-ORDERS = [*ORDER_CASES.items()]
+EACH = [*CASES.items(), *REGISTER_CASES.items(), *ROW_CASES.items()]
+ORDERS = [*ORDER_CASES.items(), *ROW_ORDER_CASES.items()]
 
 
 def judged(
@@ -51,7 +52,7 @@ def test_a_history_that_nearly_shows_it_does_not(name: str, case: Case) -> None:
 
 
 def test_every_anomaly_has_a_case() -> None:
-    assert CASES.keys() | ORDER_CASES.keys() == set(ANOMALIES)
+    assert {name for name, _ in (*EACH, *ORDERS)} == set(ANOMALIES)
 
 
 @pytest.mark.parametrize(("name", "case"), ORDERS)
@@ -59,14 +60,14 @@ def test_an_order_that_is_not_there_counts_against_each_level_that_implies_it(
     name: str, case: Case
 ) -> None:
     assert judged(case.nearly, case.kind, case.level).verdict is Verdict.VALID
-    for level in LEVELS.values():
+    for level in map(LEVELS.__getitem__, levels_of(case.kind)):
         if level.forbids(name):
             assert judged(case.shows, case.kind, level.name).verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize(("name", "case"), EACH)
 def test_an_anomaly_counts_against_the_levels_that_forbid_it_alone(name: str, case: Case) -> None:
-    for level in LEVELS.values():
+    for level in map(LEVELS.__getitem__, levels_of(case.kind)):
         result = judged(case.shows, case.kind, level.name)
         kinds = {violation["kind"] for violation in result.violations}
         assert (name in kinds) == (level.forbids(name) or name == "lost")

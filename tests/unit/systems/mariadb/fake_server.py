@@ -12,7 +12,7 @@ from splitbrain.systems.mariadb import client as client_module
 from splitbrain.systems.mariadb.client import Manner, MariadbClient
 
 NODES: Final = {NodeName(f"n{number}"): Address(f"n{number}", 3306) for number in (1, 2, 3)}
-_TABLES: Final = ("lists", "registers", "cells", "elements")
+_TABLES: Final = ("lists", "registers", "cells", "elements", "members")
 
 
 class Server:
@@ -83,11 +83,14 @@ class Cursor:
             self._found = self._read(statement, *values)
         elif word == "INSERT":
             self._change(statement, *values)
+        elif word == "DELETE":
+            found = connection.rows["members"].pop(values, None)
+            self._found = [] if found is None else [(found,)]
 
     def _change(self, statement: str, key: str, value: Any) -> None:
         table = next(table for table in _TABLES if table in statement)
         rows = self._connection.rows[table]
-        if table == "elements":
+        if table in ("elements", "members"):
             rows[key, value] = value
         elif table == "lists":
             rows[key] = f"{rows.get(key, '')}{value},"
@@ -97,7 +100,7 @@ class Cursor:
     def _read(self, statement: str, key: Any) -> list[tuple[Any, ...]]:
         table = next(table for table in _TABLES if f" {table} " in statement)
         rows = self._connection.rows[table]
-        if table == "elements":
+        if table in ("elements", "members"):
             return [(element,) for element in sorted(each for of, each in rows if of == key)]
         if table == "cells":
             return [(cell, rows[cell]) for cell in key if cell in rows]

@@ -15,7 +15,7 @@ from splitbrain.systems.postgresql.client import Manner, PostgresClient
 
 NODES: Final = {NodeName(f"n{number}"): Address(f"n{number}", 5432) for number in (1, 2, 3)}
 #: Table of each statement, by a word in it.
-_TABLES: Final = ("lists", "registers", "cells", "elements")
+_TABLES: Final = ("lists", "registers", "cells", "elements", "members")
 
 
 class Server:
@@ -89,7 +89,7 @@ class Connection:
         rows = self._rows[table]
         if statement.startswith("UPDATE") and key not in rows:
             return "UPDATE 0"
-        if table == "elements":
+        if table in ("elements", "members"):
             rows[key, value] = value
         elif table == "lists":
             rows[key] = [*rows.get(key, []), value]
@@ -97,13 +97,19 @@ class Connection:
             rows[key] = value
         return "UPDATE 1"
 
-    async def fetchval(self, statement: str, key: str) -> Any:
+    async def fetchval(self, statement: str, key: str, *more: Any) -> Any:
+        if statement.startswith("DELETE"):
+            return self._rows["members"].pop((key, *more), None)
         return self._rows[next(table for table in _TABLES if table in statement)].get(key)
 
     async def fetch(self, statement: str, key: Any) -> list[dict[str, Any]]:
         if "elements" in statement:
             mine = sorted(element for (of, element) in self._rows["elements"] if of == key)
             return [{"element": element} for element in mine]
+        if "members" in statement:
+            return [
+                {"id": row} for row in sorted(r for of, r in self._rows["members"] if of == key)
+            ]
         cells = self._rows["cells"]
         return [{"key": cell, "value": cells[cell]} for cell in key if cell in cells]
 

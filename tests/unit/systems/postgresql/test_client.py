@@ -66,6 +66,24 @@ def test_registers_are_written_and_rows_are_inserted_first_where_that_is_asked(
     assert all(each.startswith("INSERT") and "ON CONFLICT" in each for each in changes)
 
 
+def test_rows_are_inserted_deleted_once_and_read_by_their_group(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = client_of(server, monkeypatch, workload="rows")
+    parts = [
+        ["insert", "g", 2],
+        ["insert", "g", 1],
+        ["insert", "h", 3],
+        ["range", "g", None],
+        ["delete", "g", 2],
+        ["delete", "g", 9],
+        ["range", "g", None],
+    ]
+    (told,) = asked(client, Operation("txn", None, parts))
+    assert [value for _, _, value in told.value] == [2, 1, 3, [1, 2], 2, None, [1]]
+    assert [part[:2] for part in told.value] == [part[:2] for part in parts]
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
