@@ -44,6 +44,9 @@ class Evidence(msgspec.Struct, frozen=True):
     #: Forms of records that look otherwise than the operations that left them, by their kinds.
     record_forms: dict[str, RecordForm] = {}
     functions: dict[str, Function] = msgspec.field(default_factory=lambda: dict(USUAL))
+    #: Milliseconds that an observer may be silent before the leader takes it out of service; None
+    #: where nobody promises that.
+    session_ms: int | None = None
     #: Anomalies that the system documents.
     allowed: tuple[AllowedAnomaly, ...] = ()
 

@@ -70,6 +70,8 @@ _WHY: Final = {
     "digests differ at once, also where no client ever reads.",
     "broker-views": "Clients ask a broker, not the quorum. A broker that goes back in time sends "
     "them to leaders that are no more.",
+    "broker-sessions": "What a dead broker leads nobody else may lead before it is fenced. No "
+    "client is told anything wrong meanwhile: its partitions are just not served.",
 }
 _SOURCES: Final = {
     "sessions": "Terry and others 1994 (session guarantees)",
@@ -84,6 +86,7 @@ _SOURCES: Final = {
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",
     "broker-views": "KIP-631",
+    "broker-sessions": "KIP-631",
 }
 _MODEL_WHY: Final = (
     "A model is the object as it would be on one machine; linearizability holds answers to it."

@@ -84,6 +84,9 @@ PROMISES: Final[dict[str, str]] = {
     "that run stand at one position; else, and where no two were ever at one, it is `unknown`.",
     "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
     "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
+    "broker-sessions": "A broker that faults keep silent for longer than a session is fenced, if "
+    "one controller leads, and commits, for so long without a fault of its own. A new leader gives "
+    "each broker a new session.",
 }
 
 #: Kinds of evidence besides the history.
@@ -96,6 +99,7 @@ _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
     "lost-commits": frozenset({COMMITTED_LOGS}),
     "member-digests": frozenset({MEMBER_DIGESTS}),
     "broker-views": frozenset({COMMITTED_LOGS}),
+    "broker-sessions": frozenset({COMMITTED_LOGS}),
 }
 
 
@@ -124,6 +128,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "lost-commits": ("lost", "different-committed-records"),
     "member-digests": ("digests-differ",),
     "broker-views": ("view-went-back", "view-not-as-committed"),
+    "broker-sessions": ("silent-not-fenced",),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from splitbrain.checker.allowing import with_allowed
 from splitbrain.checker.bank import check as check_bank
+from splitbrain.checker.broker_sessions import check as check_broker_sessions
 from splitbrain.checker.broker_views import check as check_broker_views
 from splitbrain.checker.counter_bounds import check as check_counter_bounds
 from splitbrain.checker.evidence import Checker, Evidence
@@ -130,6 +131,7 @@ _PLAIN: Final[dict[str, Checker]] = {
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,
     "broker-views": check_broker_views,
+    "broker-sessions": check_broker_sessions,
 }
 
 

@@ -11,7 +11,7 @@ class CommittedRecord(msgspec.Struct, frozen=True):
     """One line of ``nodes/<n>/log.jsonl``; one record of the node's log.
 
     Records that are not operations of the workload (leader changes, no-ops) have ``f`` None; their
-    value may name what they are.
+    value may name what they are, or be a ``Standing``.
     """
 
     offset: Int64
@@ -23,6 +23,16 @@ class CommittedRecord(msgspec.Struct, frozen=True):
     value: Any
     #: Hex digest of the record's bytes; equal offset must mean equal digest on every node.
     digest: str
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Value of a record of the system's own by which an observer is taken into service, or out."""
+
+    #: Kind of the record, by the system's name for it.
+    record: str
+    #: Name of the node.
+    observer: str
+    serves: bool
 
 
 class RecordForm(msgspec.Struct, frozen=True):

@@ -111,6 +111,9 @@ class FaultTraits(msgspec.Struct, frozen=True, omit_defaults=True):
     stays: bool = False
     #: Whether the kernel may kill its nodes, which then state no reason.
     starves: bool = False
+    #: From when it is seen until it is healed nothing comes from the nodes hit, or over the links
+    #: hit. None: something may.
+    silences: Literal["nodes", "links"] | None = None
 
 
 FaultPhase = Literal[
@@ -155,9 +158,22 @@ _ROT: Final = FaultTraits("perhaps", _CORRUPT, stays=True)
 #: Traits of kinds by name, for run folders and lakes made before faults recorded theirs, when
 #: ``stop`` and ``disk-full`` were names of sweeps. A test holds it to what the kinds say.
 TRAITS_OF_OLD: Final[Mapping[str, FaultTraits]] = {
+    **dict.fromkeys(("crash-loop", "restart"), FaultTraits("at-once")),
     **dict.fromkeys(
-        ("crash-loop", "kill", "power", "restart", "stop", "terminate", "wipe"),
-        FaultTraits("at-once"),
+        ("kill", "power", "stop", "terminate", "wipe"), FaultTraits("at-once", silences="nodes")
+    ),
+    "pause": FaultTraits(silences="nodes"),
+    **dict.fromkeys(
+        (
+            "bridge",
+            "majorities-ring",
+            "minority-third",
+            "one-way-in",
+            "one-way-out",
+            "partial",
+            "partition",
+        ),
+        FaultTraits(silences="links"),
     ),
     **dict.fromkeys(("cut-then-kill", "roll-back", "rolling-restart"), FaultTraits("later")),
     **dict.fromkeys(("flip", "truncate"), _CHANGED),

@@ -194,6 +194,14 @@ class System(ABC):
         """
         return ()
 
+    def session_ms(self, options: Experiment) -> int | None:
+        """Return how long an observer may be silent before the leader takes it out of service.
+
+        Its committed log says so then (``contracts.committed.Standing``). In milliseconds; None:
+        nobody promises that.
+        """
+        return None
+
     def images(self) -> Sequence[ImageSource]:
         """Return the sources of the nodes' images."""
         return ()

@@ -101,6 +101,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     checkers: tuple[str, ...]
     #: Checkers of the workload that cannot judge this run, each with the reason, a clause.
     checkers_not_run: dict[str, str] = {}
+    #: By checker and option: what it must know of the system besides the evidence.
     checker_options: dict[str, Any] = {}
     #: Anomalies that the system documents (``System.allowed``).
     allowed: tuple[AllowedAnomaly, ...] = ()

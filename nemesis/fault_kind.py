@@ -108,6 +108,7 @@ FAILED: Final = ("fsync", "sync failed", "input/output error", "i/o error", "eio
 CORRUPT: Final = ("corrupt", "checksum", "crc")
 #: Traits of kinds whose first step, or a later one, ends the processes of the nodes hit.
 AT_ONCE: Final = FaultTraits("at-once")
+UNTIL_STARTED: Final = FaultTraits("at-once", silences="nodes")
 LATER: Final = FaultTraits("later")
 
 #: The nodes hit: the target's, and others beside them; of the cluster, the draw, the options.

@@ -113,6 +113,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "committed-record-missing": "missing record",
     },
     "member-digests": {"digests-differ": FORK},
+    "broker-sessions": {"silent-not-fenced": "silent broker in service"},
     "transactions": {
         # Adya's names of cycles, and of G1a and G1b, are the field's.
         **{anomaly: anomaly for anomaly in levels.ANOMALIES},

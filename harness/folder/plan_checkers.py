@@ -3,7 +3,8 @@
 Settled when the run is planned, and written into its plan: a judgement years later asks the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from splitbrain.checker.names import (
     COMMITTED_LOGS,
@@ -23,6 +24,9 @@ from splitbrain.contracts.system import AllowedAnomaly, ReadsSpeakFor, System
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.workloads.workload import Workload, workload
 
+_SESSIONS: Final = "broker-sessions"
+_SESSION_MS: Final = "session_ms"
+
 
 def reads_speak_for(system: System) -> ReadsSpeakFor:
     """For whom the system's reads speak; an adapter older than the question claims nothing."""
@@ -33,11 +37,30 @@ def own_checkers(system: System, experiment: Experiment) -> tuple[str, ...]:
     """Return the checkers that judge a run for what its system tells, whatever the workload.
 
     A single member has nobody to be compared with. In a simulated world nobody asks members: the
-    invariants compare them (INV-18).
+    invariants compare them (INV-18), and hold sessions to what was sent (INV-62).
     """
+    if experiment.runtime == SIMULATED:
+        return ()
     members = experiment.nodes + len(system.observers(experiment))
     compares = system.declares_digests and members > 1
-    return ("member-digests",) if compares and experiment.runtime != SIMULATED else ()
+    has_sessions = system.session_ms(experiment) is not None
+    return (
+        *(("member-digests",) if compares else ()),
+        *((_SESSIONS,) if has_sessions else ()),
+    )
+
+
+def checker_options(system: System, experiment: Experiment) -> dict[str, Any]:
+    """Return what checkers must know of the system besides the evidence, by their names."""
+    session_ms = system.session_ms(experiment)
+    return {} if session_ms is None else {_SESSIONS: {_SESSION_MS: session_ms}}
+
+
+def session_ms_of(options: Mapping[str, Any]) -> int | None:
+    """Return how long a plan's ``checker_options`` say that a session lasts, milliseconds."""
+    of_sessions: Any = options.get(_SESSIONS)
+    found = of_sessions.get(_SESSION_MS) if isinstance(of_sessions, dict) else None
+    return found if isinstance(found, int) else None
 
 
 def allowed_anomalies(system: System) -> tuple[AllowedAnomaly, ...]:

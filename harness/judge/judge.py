@@ -21,6 +21,7 @@ from splitbrain.harness.console.pace import Took
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, READING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
+from splitbrain.harness.folder.plan_checkers import session_ms_of
 from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
     NODE_CHECKER,
@@ -344,6 +345,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         record_forms={} if record.plan is None else record.plan.record_forms,
         functions=dict(record.functions),
         allowed=() if record.plan is None else record.plan.allowed,
+        session_ms=None if record.plan is None else session_ms_of(record.plan.checker_options),
     )
 
 

@@ -13,6 +13,7 @@ from splitbrain.contracts.system import System
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.plan_checkers import (
     allowed_anomalies,
+    checker_options,
     own_checkers,
     reads_speak_for,
     unusable_checkers,
@@ -73,6 +74,7 @@ def new_plan(
         functions=dict(workload.functions),
         checkers=usable_checkers(checkers, system),
         allowed=allowed_anomalies(system),
+        checker_options=checker_options(system, experiment),
         checkers_not_run={**unusable_checkers(workload.checkers, system), **not_asked},
         sub_seeds=sub_seeds(experiment.seed),
         started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),

@@ -34,7 +34,15 @@ from splitbrain.nemesis.families.processes import (
     until_healed,
     until_started,
 )
-from splitbrain.nemesis.fault_kind import AT_ONCE, CORRUPT, FAILED, Course, FaultKind, Setting, Step
+from splitbrain.nemesis.fault_kind import (
+    CORRUPT,
+    FAILED,
+    UNTIL_STARTED,
+    Course,
+    FaultKind,
+    Setting,
+    Step,
+)
 from splitbrain.nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
@@ -150,7 +158,7 @@ def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
 KINDS: Final = (
     _kind(
         "power", "Cuts the target's power: what was not flushed is gone.",
-        needs=frozenset({"power"}), course=_power, traits=AT_ONCE, exclusive=None,
+        needs=frozenset({"power"}), course=_power, traits=UNTIL_STARTED, exclusive=None,
         other_targets=(FOLLOWER, random_target(1), ALL),
         reveals=(
             "An acknowledged write must be on the disks of a majority, not in the kernel's "
@@ -244,7 +252,7 @@ KINDS: Final = (
     ),
     _kind(
         "wipe", "Empties the data folder of the stopped target, which comes back without a past.",
-        needs=frozenset({"wipe", "kill"}), course=_wipe, traits=AT_ONCE, rule="forgets",
+        needs=frozenset({"wipe", "kill"}), course=_wipe, traits=UNTIL_STARTED, rule="forgets",
         needs_up=False,
         reveals=(
             "A voter without a past must not vote as if it had one: with its help a node can be "

@@ -6,7 +6,7 @@ answers. Sources: Jepsen's grudges; Cloudflare's post-mortem of 2020-11-02 (part
 
 from typing import Any, Final
 
-from splitbrain.contracts.fault import US_PER_MS, Link
+from splitbrain.contracts.fault import US_PER_MS, FaultTraits, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
 from splitbrain.nemesis.acts import Cut, Kill, Restore, Start
@@ -192,6 +192,7 @@ def _cut_then_kill_course(setting: Setting, options: CutThenKillOptions) -> Cour
 
 
 _CUTS: Final[frozenset[Capability]] = frozenset({"partition"})
+_CUT: Final = FaultTraits(silences="links")
 _GROUPS: Final = (FOLLOWER, random_target(1), HALVES)
 _ONE: Final = (FOLLOWER, random_target(1))
 
@@ -200,7 +201,7 @@ KINDS: Final = (
         name="partition", page=PAGE, needs=_CUTS, course=_cut_course, joined=_beside,
         links=_between, options=GroupOptions, other_targets=_GROUPS, leaves_one=True,
         refused_targets=frozenset({ALL}), needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="Cuts the target off from all other nodes, in both directions.",
         reveals=(
             "An isolated leader must neither acknowledge writes nor answer reads, and those who "
@@ -216,7 +217,7 @@ KINDS: Final = (
         name="majorities-ring", page=PAGE, needs=_CUTS, course=_cut_course, links=_ring,
         first_target=ALL, other_targets=(ALL,), only_targets=frozenset({ALL}), nodes_min=4,
         needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="Every node reaches a majority, and no two the same one.",
         reveals=(
             "Everybody reaches a majority, so everybody can elect or be elected, while no two "
@@ -232,7 +233,7 @@ KINDS: Final = (
     FaultKind(
         name="bridge", page=PAGE, needs=_CUTS, course=_cut_course, links=_halves_beside,
         other_targets=_ONE, refused_targets=frozenset({ALL, HALVES}), nodes_min=3, needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="Two halves that reach each other through the target alone.",
         reveals=(
             "Two halves that share one voter: each half has a majority with it. A voter that "
@@ -248,7 +249,7 @@ KINDS: Final = (
         name="minority-third", page=PAGE, needs=_CUTS, course=_cut_course,
         joined=_third, links=_between, other_targets=_ONE, leaves_one=True,
         refused_targets=frozenset({ALL, HALVES}), needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="Cuts off fewer than a third of the nodes, the target among them.",
         reveals=(
             "The majority must go on without those that are cut off, and they must stand still, "
@@ -264,7 +265,7 @@ KINDS: Final = (
         name="one-way-in", page=PAGE, needs=_CUTS, course=_one_way_course,
         links=_inbound, other_targets=_GROUPS, leaves_one=True, refused_targets=frozenset({ALL}),
         needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="The target hears nothing from the other nodes, and they hear it.",
         reveals=(
             "The target still sends heartbeats or requests for votes, and hears no answer. "
@@ -279,7 +280,7 @@ KINDS: Final = (
         name="one-way-out", page=PAGE, needs=_CUTS, course=_one_way_course,
         links=_outbound, other_targets=_GROUPS, leaves_one=True, refused_targets=frozenset({ALL}),
         needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="The target hears the other nodes, and they hear nothing from it.",
         reveals=(
             "The target follows all that happens and is heard by nobody. Its elections raise "
@@ -294,7 +295,7 @@ KINDS: Final = (
         name="partial", page=PAGE, needs=_CUTS, course=_cut_course, joined=_pair,
         links=_within, other_targets=_ONE, refused_targets=frozenset({ALL, HALVES}), nodes_min=3,
         needs_up=False,
-        is_silent=True,
+        is_silent=True, traits=_CUT,
         summary="The target and one other node lose each other; all others reach both.",
         reveals=(
             "Leader and follower disagree on whether the leader lives, and the third node hears "

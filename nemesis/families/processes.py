@@ -29,7 +29,15 @@ from splitbrain.nemesis.expectations import (
     NodeIsSilent,
     ProcessorShare,
 )
-from splitbrain.nemesis.fault_kind import AT_ONCE, LATER, Course, FaultKind, Setting, Step
+from splitbrain.nemesis.fault_kind import (
+    AT_ONCE,
+    LATER,
+    UNTIL_STARTED,
+    Course,
+    FaultKind,
+    Setting,
+    Step,
+)
 from splitbrain.nemesis.fault_options import (
     CpuOptions,
     CrashLoopOptions,
@@ -160,7 +168,7 @@ def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
 KINDS: Final = (
     _kind(
         "kill", "Ends the target's processes at once (SIGKILL) and starts them again when healed.",
-        needs=frozenset({"kill"}), course=_kill, traits=AT_ONCE,
+        needs=frozenset({"kill"}), course=_kill, traits=UNTIL_STARTED,
         reveals=(
             "What was acknowledged must be there after the process is gone. Memory that was taken "
             "for durable shows here, though not a missing fsync: the kernel keeps its pages."
@@ -174,7 +182,7 @@ KINDS: Final = (
     _kind(
         "terminate", "Asks the target to end (SIGTERM) and starts it again when healed.",
         needs=frozenset({"terminate"}), course=_terminate, options=TerminateOptions,
-        traits=AT_ONCE,
+        traits=UNTIL_STARTED,
         reveals=(
             "A clean stop takes other paths than a crash: handing over the lead, draining "
             "requests, notes on the disk. An answer that is given on the way out may promise too "
@@ -201,6 +209,7 @@ KINDS: Final = (
     _kind(
         "pause", "Freezes every process of the target; it wakes up believing what it believed.",
         needs=frozenset({"pause"}), course=_pause, is_silent=True,
+        traits=FaultTraits(silences="nodes"),
         reveals=(
             "The target wakes up seconds later and believes that it still leads, as after a long "
             "garbage collection or a moved virtual machine. What it answers then is stale unless "

@@ -39,6 +39,7 @@ from splitbrain.systems.kraft.state_machines import (
     broker_ids,
     check_options,
     node_name,
+    session_ms,
     state_machine_of,
 )
 from splitbrain.systems.kraft.status import ask, figures, serves_topics
@@ -89,6 +90,10 @@ class KraftSystem(System):
     def observers(self, options: Experiment) -> Sequence[NodeName]:
         """Return the brokers."""
         return tuple(map(node_name, broker_ids(options)))
+
+    def session_ms(self, options: Experiment) -> int | None:
+        """Kafka's ``broker.session.timeout.ms``, where there are brokers."""
+        return session_ms(options)
 
     def images(self) -> Sequence[ImageSource]:
         """One image, made from the source of ``nodes``."""

@@ -18,17 +18,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord, Standing
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.nodes.metadata.errors import MetadataError
 from splitbrain.nodes.metadata.records import (
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
+    FenceBrokerRecord,
     MetadataRecord,
     PartitionRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
 )
 from splitbrain.nodes.metadata.serde import decode_record
 from splitbrain.nodes.metadata.snapshot import decode_image
@@ -42,6 +47,7 @@ from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_commi
 from splitbrain.nodes.storage.snapshots import list_snapshots, read_snapshot
 from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
 from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
+from splitbrain.systems.kraft.state_machines import node_name
 
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 
@@ -126,7 +132,8 @@ def neutral_metadata(
     """Metadata records in the form that all systems share: what clients asked for is named.
 
     A topic's record stands for its creation, with the number of partition records that follow it at
-    once, and the record that removes it for its deletion. All others are told as what they are. A
+    once, and the record that removes it for its deletion. One that takes a broker into service, or
+    out, tells that (``Standing``), and all others what they are. A
     record names a topic by its id, so a log that has lost its beginning needs the snapshot that
     took its place, with the names of topics that were there before. Must never guess a name.
     """
@@ -220,7 +227,27 @@ def _content(decoded: MetadataRecord | None, topic_names: Mapping[str, str]) -> 
         return CONTROL
     if isinstance(decoded, RemoveTopicRecord) and decoded.topic_id in topic_names:
         return Content("delete", topic_names[decoded.topic_id], None)
-    return Content(None, None, type(decoded).__name__)
+    serves = _serves(decoded)
+    name = type(decoded).__name__
+    if serves is None:
+        return Content(None, None, name)
+    standing = Standing(name, node_name(serves[0]), serves=serves[1])
+    return Content(None, None, msgspec.to_builtins(standing))
+
+
+def _serves(decoded: MetadataRecord) -> tuple[int, bool] | None:
+    """Return a broker and whether it serves by this record; None: the record does not say."""
+    match decoded:
+        case RegisterBrokerRecord():
+            return decoded.broker_id, not decoded.fenced
+        case BrokerRegistrationChangeRecord() if decoded.fenced:
+            return decoded.broker_id, decoded.fenced < 0
+        case UnregisterBrokerRecord():
+            return decoded.broker_id, False
+        case FenceBrokerRecord() | UnfenceBrokerRecord():
+            return decoded.id, isinstance(decoded, UnfenceBrokerRecord)
+        case _:
+            return None
 
 
 def record_at(file: str, before: bytes) -> str | None:

@@ -76,6 +76,13 @@ def with_replicas(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
     return {**settings, _REPLICAS[0]: str(max(1, min(REPLICAS_MAX, brokers)))}
 
 
+def session_ms(options: Experiment) -> int | None:
+    """Return how long a broker may be silent, milliseconds; None: there are no brokers."""
+    if state_machine_of(options) != "metadata":
+        return None
+    return controller_settings(node_settings(options)).broker_session_timeout_ms
+
+
 def check_options(options: Experiment) -> None:
     """Refuse what the nodes would refuse, before anything is made.
 

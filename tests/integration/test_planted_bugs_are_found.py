@@ -82,6 +82,8 @@ FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "older-image-shown": ((2, 9), ("INV-48",)),
     "clean-stop-kept": ((23, 52), ("INV-57",)),
     "change-sent-again": ((12,), ("linearizability:topics",)),
+    "silent-broker-stays": ((4,), ("INV-62",)),
+    "sessions-lost-at-failover": ((4,), ("INV-62",)),
 }
 
 

@@ -84,8 +84,10 @@ def plan_of_scenario(
     ``not_asked`` are the checkers of its load that can say nothing of it, each with the reason.
     """
     load = scenario.load
+    is_usual = scenario.state_machine in system.state_machines[:1]
     experiment = Experiment(
         system=scenario.system,
+        state_machine=None if is_usual else scenario.state_machine,
         bugs=scenario.bugs,
         settings=scenario.settings,
         runtime=SIMULATED,

@@ -1,13 +1,17 @@
 """A run is judged by the checkers whose evidence its system can give; the others are named."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.folder import results
+from splitbrain.harness.folder.plan_checkers import checker_options, own_checkers, session_ms_of
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.report.junit import to_junit
 from splitbrain.harness.report.page import report_page
@@ -15,6 +19,7 @@ from splitbrain.harness.report.summary import render, to_markdown
 from splitbrain.harness.run.options import prepare
 from splitbrain.harness.run.plan_record import plan_of
 from splitbrain.history.run_folder import RunFolder
+from splitbrain.systems.kraft.adapter import KraftSystem
 from tests.unit.harness.judged_runs import edit, edit_plan, judged
 from tests.unit.harness.run_fake import FakeRun
 
@@ -42,6 +47,36 @@ def test_checkers_without_evidence_are_left_out_and_named(
     assert set(plan.checkers_not_run) == left_out
     assert all("system fake" in reason for reason in plan.checkers_not_run.values())
     assert plan.declares_committed_logs is committed_logs
+
+
+@pytest.mark.parametrize(
+    ("given", "session_ms"),
+    [
+        ({"state_machine": "metadata"}, 9_000),
+        (
+            {"state_machine": "metadata", "settings": {"broker.session.timeout.ms": "1500"}},
+            1_500,
+        ),
+        ({"state_machine": "metadata", "runtime": SIMULATED}, None),
+        ({"state_machine": "registers"}, None),
+    ],
+)
+def test_sessions_are_judged_where_there_are_brokers_and_no_invariant_watches(
+    given: dict[str, Any], session_ms: int | None
+) -> None:
+    experiment = Experiment(system="kraft", nodes=3, **given)
+    system = KraftSystem()
+    is_judged = "broker-sessions" in own_checkers(system, experiment)
+    assert is_judged is (session_ms is not None)
+    if session_ms is not None:
+        assert session_ms_of(checker_options(system, experiment)) == session_ms
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"broker-sessions": 7}, {"broker-sessions": {"session_ms": "long"}}]
+)
+def test_a_plan_that_says_nothing_of_sessions_promises_none(options: dict[str, Any]) -> None:
+    assert session_ms_of(options) is None
 
 
 def test_a_system_without_committed_logs_is_judged_by_what_its_clients_saw(tmp_path: Path) -> None:

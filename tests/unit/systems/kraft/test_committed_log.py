@@ -13,12 +13,16 @@ from splitbrain.nodes.metadata.delta import MetadataDelta
 from splitbrain.nodes.metadata.errors import RecordError
 from splitbrain.nodes.metadata.image import MetadataImage, Provenance
 from splitbrain.nodes.metadata.records import (
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
     FeatureLevelRecord,
+    FenceBrokerRecord,
     MetadataRecord,
     NoOpRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
 )
 from splitbrain.nodes.metadata.serde import encode_record
 from splitbrain.nodes.metadata.snapshot import encode_image, snapshot_id_of
@@ -45,7 +49,7 @@ from splitbrain.systems.kraft.committed_log import (
     names_before,
     record_at,
 )
-from tests.unit.nodes.controller.clusters import partition
+from tests.unit.nodes.controller.clusters import broker, partition
 
 N1 = NodeName("n1")
 COMMANDS = [Write("o1", "r", 1), CompareAndSet("o2", "r", 1, 2), Add("o3", "s", 5)]
@@ -237,6 +241,25 @@ def test_a_deletion_is_named_by_the_topic_that_had_the_id() -> None:
 
 def test_a_topic_that_nobody_knows_is_not_guessed() -> None:
     assert told([RemoveTopicRecord(A)]) == [(None, None, "RemoveTopicRecord")]
+
+
+def test_records_tell_which_brokers_serve() -> None:
+    registered = broker(4, fenced=True)
+    live = msgspec.structs.replace(registered, fenced=False)
+    records: dict[MetadataRecord, bool | None] = {
+        registered: False,
+        live: True,
+        BrokerRegistrationChangeRecord(4, 9, fenced=-1): True,
+        BrokerRegistrationChangeRecord(4, 9, fenced=1): False,
+        BrokerRegistrationChangeRecord(4, 9, in_controlled_shutdown=1): None,
+        UnfenceBrokerRecord(4, 9): True,
+        FenceBrokerRecord(4, 9): False,
+        UnregisterBrokerRecord(4, 9): False,
+    }
+    for record, serves in records.items():
+        name = type(record).__name__
+        standing = {"record": name, "observer": "n4", "serves": serves}
+        assert told([record]) == [(None, None, name if serves is None else standing)]
 
 
 def test_what_is_no_metadata_is_refused() -> None:

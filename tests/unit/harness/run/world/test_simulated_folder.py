@@ -69,6 +69,17 @@ def test_what_a_run_left_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert not record.living
 
 
+def test_a_bug_of_the_other_state_machine_is_kept_with_it(tmp_path: Path) -> None:
+    of_metadata = {"state_machine": "metadata", "bugs": ("unfenced-too-early",)}
+    given = msgspec.structs.replace(
+        calm(), scenario=msgspec.structs.replace(calm().scenario, **of_metadata)
+    )
+    plan = decode_plan(kept(given, tmp_path).plan.read_bytes())
+    assert plan.experiment.state_machine == "metadata"
+    assert [patch.name for patch in plan.patches] == ["unfenced-too-early"]
+    assert decode_plan(kept(calm(), tmp_path).plan.read_bytes()).experiment.state_machine is None
+
+
 def test_checkers_get_the_same_evidence_in_process_and_from_the_folder(tmp_path: Path) -> None:
     record = load_run(kept(calm(), tmp_path).root)
     evidence = evidence_of(calm())
