@@ -5,6 +5,8 @@ them, of ``cells`` for all other workloads, whose meaning is ``systems.cells``; 
 are rows of ``elements``. Must never begin or end a transaction.
 """
 
+import asyncio
+from random import random
 from typing import Any, Final
 
 import msgspec
@@ -12,13 +14,22 @@ import msgspec
 from splitbrain.contracts.operations import Operation
 from splitbrain.systems.rows import CELL_RULES, LIST_APPEND, OF_KEYS, SET
 
+_BETWEEN: Final = (
+    "FROM generate_series(0, 9) lane, generate_series(1, 500) n ON CONFLICT DO NOTHING"
+)
 #: Made before the load.
 TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS lists (key text PRIMARY KEY, elements bigint[] NOT NULL)",
     "CREATE TABLE IF NOT EXISTS registers (key text PRIMARY KEY, value bigint NOT NULL)",
     "CREATE TABLE IF NOT EXISTS cells (key text PRIMARY KEY, value text NOT NULL)",
     "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
+    # Rows that nobody asks for, between the keys of lanes: whoever reads a key that is not there
+    # locks a page of the index, and all keys would share one.
+    f"INSERT INTO lists SELECT lane || '~' || n, '{{}}' {_BETWEEN}",
+    f"INSERT INTO registers SELECT lane || '~' || n, 0 {_BETWEEN}",
 )
+#: Read by the transaction that stays open.
+LOOK_OF_LONG: Final = "SELECT count(*) FROM cells"
 
 _READ_LIST: Final = "SELECT elements FROM lists WHERE key = $1"
 _READ_REGISTER: Final = "SELECT value FROM registers WHERE key = $1"
@@ -59,9 +70,13 @@ class Statements:
     Else it is updated first, and inserted where no row was met.
     """
 
-    def __init__(self, workload: str | None, *, inserts_first: bool) -> None:
+    def __init__(
+        self, workload: str | None, *, inserts_first: bool, think_time_s: float = 0.0
+    ) -> None:
+        """``think_time_s``: longest wait before each part of a transaction, in seconds."""
         self._workload = workload
         self._inserts_first = inserts_first
+        self._think_time_s = think_time_s
 
     async def perform(self, connection: Any, operation: Operation) -> Any:
         """Perform an operation, on an open transaction; return its answer.
@@ -79,6 +94,9 @@ class Statements:
         return await self._step(connection, operation)
 
     async def _part(self, connection: Any, kind: str, key: str, value: Any) -> list[Any]:
+        if self._think_time_s:
+            # Of one length for all, transactions that begin together would end together.
+            await asyncio.sleep(random() * self._think_time_s)
         match kind:
             case "append":
                 await self._change(connection, _APPEND, key, value)
