@@ -158,12 +158,11 @@ def test_pairs_of_lists_are_new_and_a_few_slots_change_and_look_for_them() -> No
     slots_of: dict[str, set[int]] = {}
     rounds_of: dict[str, set[int]] = {}
     for place, parts in enumerate(asked):
-        pair = {key.rpartition("-")[0] for _, key, _ in parts}
-        assert len(pair) == 1
+        (pair,) = {key.rpartition("-")[0] for _, key, _ in parts}
         assert len({key for _, key, _ in parts}) == len(parts)
         n, slot = divmod(place, SLOTS)
-        slots_of.setdefault(*pair, set()).add(slot)
-        rounds_of.setdefault(*pair, set()).add(n)
+        slots_of.setdefault(pair, set()).add(slot)
+        rounds_of.setdefault(pair, set()).add(n)
     assert max(map(len, slots_of.values())) == 4
     assert set(map(len, rounds_of.values())) == {1}
     appended = [value for parts in asked for kind, _, value in parts if kind == "append"]
