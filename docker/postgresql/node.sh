@@ -3,7 +3,7 @@
 # Runs a server, which refuses to be root, with the configuration of its folder. At the first start
 # its files are made, or copied from the primary: elsewhere first, so that a kill leaves no half.
 set -eu
-bin=/usr/lib/postgresql/15/bin
+bin="$(echo /usr/lib/postgresql/*/bin)"
 config="$1" data="$2/data" unfinished="$2/unfinished"
 mkdir -p "$2"
 chown postgres:postgres "$2"

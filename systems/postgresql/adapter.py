@@ -1,7 +1,7 @@
 """PostgreSQL as a system under test: a primary, and standbys that stream its log.
 
-The first node is the primary for good: nobody promotes a standby. Must never start or stop a node:
-the runtime does.
+The first node is the primary for good, unless Patroni runs the servers. Must never start or stop a
+node: the runtime does.
 """
 
 import re
@@ -29,6 +29,7 @@ from splitbrain.systems.postgresql.client import (
     PostgresClient,
     ReadsHereClient,
 )
+from splitbrain.systems.postgresql.patroni import MODES, TTL_S, asked_of, etcd_of, patroni_of
 from splitbrain.systems.postgresql.statements import TABLES
 from splitbrain.systems.postgresql.status import NodeView, ask, make_tables
 from splitbrain.systems.questions import (
@@ -41,7 +42,10 @@ from splitbrain.systems.rows import OF_KEYS, WORKLOADS
 from splitbrain.systems.servers import Server, ServerSystem
 from splitbrain.systems.workload_client import client_for
 
-IMAGE: Final = ImageSource("splitbrain-postgresql", "postgresql", has_packages=True)
+#: Debian's packages; the other versions are a server's programs alone, in jars.
+PACKAGED: Final = "15"
+#: Of ``failover``: another server takes over.
+PATRONI: Final = "patroni"
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 3.0
 #: Of ``synchronous_standby_names``: no commit waits for a standby.
@@ -55,15 +59,12 @@ _LEVELS: Final[Mapping[str, str]] = {
 }
 #: Of all servers; the disks of nodes are small where there are faults of disks.
 _CONFIGURATION: Final[Mapping[str, str]] = {
-    "max_connections": "200",
     "shared_buffers": "32MB",
     "wal_level": "replica",
     "hot_standby": "on",
     "max_wal_senders": "10",
     "max_wal_size": "48MB",
     "min_wal_size": "16MB",
-    # For standbys that were down for a while.
-    "wal_keep_size": "64MB",
     "wal_receiver_status_interval": "1s",
     "wal_retrieve_retry_interval": "500ms",
     "wal_sender_timeout": "10s",
@@ -78,6 +79,21 @@ _CONFIGURATION: Final[Mapping[str, str]] = {
     "log_min_error_statement": "panic",
     "log_min_messages": "log",
     "jit": "off",
+    # A small table would be read whole, and whoever reads it whole conflicts with every write.
+    "enable_seqscan": "off",
+    # Two rows of a page that are read would count as all of them.
+    "max_pred_locks_per_page": "64",
+}
+#: For standbys that were down for a while.
+_KEPT_LOG: Final = ("wal_keep_size", "64MB")
+#: The oldest version has no such setting by size, and its segments have 1 MB.
+_KEPT_LOG_OF_OLD: Final = ("wal_keep_segments", "64")
+#: The fewest of which a majority outlives one.
+_NODES_OF_FAILOVER: Final = 3
+#: Whole numbers among the settings: least and most.
+_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "max_connections": (10, 1_000),
+    "think_time_ms": (0, 1_000),
 }
 _HOSTS: Final = "host all all all trust\nhost replication all all trust\n"
 
@@ -86,7 +102,7 @@ class PostgresSystem(ServerSystem):
     """Adapter of one run."""
 
     name = "postgresql"
-    image = IMAGE
+    offered_versions = (PACKAGED, "18.1", "12.3")
     ports: Mapping[str, int] = {CLIENT_PORT: 5432}
     #: A commit that waits for no flush is lost with the server's memory.
     canary = Canary(nemesis="kill:leader", workload="set", settings={"synchronous_commit": "off"})
@@ -98,6 +114,13 @@ class PostgresSystem(ServerSystem):
         "synchronous_commit": ("on", "remote_apply", "remote_write", "local", "off"),
         "synchronous_standby_names": "*",
         "fsync": ("on", "off"),
+        "max_connections": "200",
+        "think_time_ms": "0",
+        "long_transaction": ("no", "yes"),
+        "unanswered_commits": ("leave", "cancel"),
+        "failover": ("none", PATRONI),
+        "synchronous_mode": tuple(MODES),
+        "etcd_asked": ("any", "others"),
     }
     conflicts = ("serialization-failure", "deadlock", "unique-violation")
     log_patterns = (
@@ -105,6 +128,18 @@ class PostgresSystem(ServerSystem):
         LogPattern("invalid page in block|could not read block", "A table is damaged."),
         LogPattern("requested WAL segment .* has already been removed", "A standby came too late."),
     )
+
+    @property
+    def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Recipe of the version's image."""
+        if self.version == PACKAGED:
+            return ImageSource("splitbrain-postgresql", "postgresql", has_packages=True)
+        return ImageSource(
+            f"splitbrain-postgresql-{self.version}",
+            "postgresql-binaries",
+            sources=("docker/postgresql/node.sh",),
+            jars=self.version,
+        )
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Transactions first, and what one of them can do."""
@@ -133,6 +168,19 @@ class PostgresSystem(ServerSystem):
                 f"postgresql is in images, which the runtime {options.runtime} has not",
                 "Use --runtime docker",
             )
+        if self.version != PACKAGED and options.nodes > 1:
+            raise UsageError(
+                f"postgresql@{self.version} has no program that copies a primary",
+                f"Give --nodes 1, or leave @{self.version} out",
+            )
+        for name, (least, most) in _BOUNDS.items():
+            value = options.settings.get(name, str(least))
+            if not (value.isascii() and value.isdecimal() and least <= int(value) <= most):
+                raise UsageError(
+                    f"the setting {name} of postgresql cannot be {value!r}",
+                    f"Give a whole number from {least} to {most}",
+                )
+        self._check_failover(options)
         names = options.settings.get("synchronous_standby_names", NOBODY)
         if not _STANDBY_NAMES.fullmatch(names):
             raise UsageError(
@@ -140,12 +188,60 @@ class PostgresSystem(ServerSystem):
                 f"It takes {NOBODY}, *, or as in 'ANY 1 (n2, n3)'",
             )
 
+    def _check_failover(self, options: Experiment) -> None:
+        if options.settings.get("failover", "none") != PATRONI:
+            for name in ("synchronous_mode", "etcd_asked"):
+                if name in options.settings:
+                    raise UsageError(
+                        f"the setting {name} is Patroni's, which does not run here",
+                        "Give --setting failover=patroni, too",
+                    )
+            return
+        if "synchronous_standby_names" in options.settings:
+            raise UsageError(
+                "the setting synchronous_standby_names is Patroni's own with failover=patroni",
+                "Give --setting synchronous_mode=on or strict instead",
+            )
+        if options.nodes < _NODES_OF_FAILOVER:
+            raise UsageError(
+                f"postgresql does not fail over on {options.nodes} nodes",
+                f"Give --nodes {_NODES_OF_FAILOVER} or more: etcd needs a majority",
+            )
+
     def tempo(self) -> Tempo:
-        """Files are made at the first start, and the log is read at every other one."""
+        """Files are made at the first start, and the log is read at every other one.
+
+        With Patroni a former primary may copy the new one anew.
+        """
+        if self._fails_over:
+            return Tempo(
+                ready_s=120,
+                started_s=45,
+                resumed_s=45,
+                converged_s=90,
+                notices_s=TTL_S,
+                failover_s=2 * TTL_S,
+            )
         return Tempo(ready_s=90, started_s=30, resumed_s=30, converged_s=60)
 
+    @property
+    def _fails_over(self) -> bool:
+        return self.setting("failover") == PATRONI
+
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
-        """Return the start of a server; all but the first are standbys of the first."""
+        """Return the start of a server; all but the first are standbys of the first.
+
+        Where one may take over, Patroni says who is the primary.
+        """
+        if self._fails_over:
+            asks_others = self.setting("etcd_asked") == "others"
+            asked = asked_of(server, others, asks_others=asks_others)
+            mode, parameters = self.setting("synchronous_mode"), self._parameters()
+            patroni = patroni_of(server, asked, mode, parameters, alone=asks_others)
+            server.json_file("etcd.yml", etcd_of(server, others))
+            server.json_file("patroni.yml", patroni)
+            folders = (server.placement.config_path, server.placement.data_path)
+            return ("patroni-node", *folders, *(f"http://{each}" for each in asked))
         server.file("postgresql.conf", self._configuration(server, others))
         server.file("pg_hba.conf", _HOSTS)
         start = ("postgresql-node", server.placement.config_path, server.placement.data_path)
@@ -162,12 +258,21 @@ class PostgresSystem(ServerSystem):
         lines = {
             "listen_addresses": f"'{placement.listen_host}'",
             "port": str(placement.ports[CLIENT_PORT]),
-            **_CONFIGURATION,
-            "fsync": self.setting("fsync"),
-            "synchronous_commit": self.setting("synchronous_commit"),
+            **self._parameters(),
             "synchronous_standby_names": f"'{waits_for}'",
         }
         return "".join(f"{name} = {value}\n" for name, value in lines.items())
+
+    def _parameters(self) -> dict[str, str]:
+        """Return those that are alike on all servers, as a line of configuration has them."""
+        kept, size = _KEPT_LOG_OF_OLD if self.version == "12.3" else _KEPT_LOG
+        return {
+            **_CONFIGURATION,
+            kept: size,
+            "max_connections": self.setting("max_connections"),
+            "fsync": self.setting("fsync"),
+            "synchronous_commit": self.setting("synchronous_commit"),
+        }
 
     def ready(self, runtime: Endpoints) -> None:
         """Return when every standby streams from the primary, and the tables are there."""
@@ -192,6 +297,9 @@ class PostgresSystem(ServerSystem):
             isolation=self.setting("isolation"),
             reads_anywhere=self.setting("reads") == "any",
             inserts_first=self.setting("writes") == "on-conflict",
+            think_time_s=int(self.setting("think_time_ms")) / 1000,
+            holds_open=self.setting("long_transaction") == "yes",
+            cancels=self.setting("unanswered_commits") == "cancel",
         )
 
         def client(*nodes: NodeName) -> PostgresClient:
@@ -233,8 +341,9 @@ class PostgresSystem(ServerSystem):
         }
 
     def versions(self) -> dict[str, str]:
-        """Return the version that the adapter is made for; ``plan.json`` has the image's digest."""
-        return {"postgresql": "15 (Debian's packages)"}
+        """Return the chosen version; ``plan.json`` has the image's digest."""
+        packaged = " (Debian's packages)" if self.version == PACKAGED else ""
+        return {"postgresql": f"{self.version}{packaged}"}
 
     def _ask(self, runtime: Endpoints, node: NodeName, timeout_s: float) -> NodeView | None:
         return ask(runtime.endpoint(node, CLIENT_PORT), timeout_s)
@@ -254,3 +363,9 @@ class PostgresSystem(ServerSystem):
         if views[primary].streams != len(views) - 1:
             has = views[primary].streams
             raise not_yet(self.name, action, f"{has} standbys stream from {primary}")
+        if self._waits_by_mode and not views[primary].sync_streams:
+            raise not_yet(self.name, action, f"{primary} has no synchronous standby yet")
+
+    @property
+    def _waits_by_mode(self) -> bool:
+        return self._fails_over and self.setting("synchronous_mode") != "off"

@@ -18,7 +18,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.asyncpg_library import connected, library
-from splitbrain.systems.postgresql.statements import Statements
+from splitbrain.systems.postgresql.statements import LOOK_OF_LONG, Statements
 from splitbrain.systems.rows import OF_KEYS, only_looks
 from splitbrain.systems.servers import Refused, Unclear
 from splitbrain.systems.sql_client import SqlClient
@@ -26,6 +26,9 @@ from splitbrain.systems.sql_client import SqlClient
 LOGIN: Final = {"user": "postgres", "database": "postgres"}
 #: Longest wait for a connection while nothing else ends it.
 _CONNECT_TIMEOUT_S: Final = 5.0
+#: Longest wait for a COMMIT where it is cancelled then.
+_COMMIT_PATIENCE_S: Final = 0.3
+_NOTHING: Final = "SELECT 1"
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 #: Codes with a name of their own in histories.
 _CLASSES: Final[Mapping[str, str]] = {
@@ -56,6 +59,12 @@ class Manner(msgspec.Struct, frozen=True):
     #: Whether standbys are asked, by clients that are pinned to them.
     reads_anywhere: bool
     inserts_first: bool
+    #: Longest wait before each part of a transaction of several, in seconds.
+    think_time_s: float = 0.0
+    #: Whether each client keeps a serializable transaction open on a connection of its own.
+    holds_open: bool = False
+    #: Whether a client has the server stop where a COMMIT takes long; else it is left to wait.
+    cancels: bool = False
 
 
 class PostgresClient(SqlClient):
@@ -64,7 +73,13 @@ class PostgresClient(SqlClient):
     def __init__(self, nodes: Mapping[NodeName, Address], manner: Manner) -> None:
         super().__init__(nodes)
         self._manner = manner
-        self._statements = Statements(manner.workload, inserts_first=manner.inserts_first)
+        self._statements = Statements(
+            manner.workload,
+            inserts_first=manner.inserts_first,
+            think_time_s=manner.think_time_s,
+        )
+        #: Of the transaction that stays open.
+        self._held: Any = None
         self._library = library("a client of PostgreSQL")
         self._is_warned = False
 
@@ -87,7 +102,23 @@ class PostgresClient(SqlClient):
             connection.terminate()
             raise ConnectionError
         connection.add_log_listener(self._take_note)
+        if self._manner.holds_open and (self._held is None or self._held.is_closed()):
+            self._held = await self._opened_for_long(there)
         return connection
+
+    async def _opened_for_long(self, there: Address) -> Any:
+        """Return a connection with a serializable transaction that has read and may write."""
+        held = await connected(there, LOGIN, _CONNECT_TIMEOUT_S)
+        await held.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        await held.execute(LOOK_OF_LONG)
+        return held
+
+    async def close(self) -> None:
+        """Drop the connections without waiting for outstanding answers."""
+        await super().close()
+        if self._held is not None:
+            self._held.terminate()
+        self._held = None
 
     def _take_note(self, _connection: Any, message: Any) -> None:
         self._is_warned |= message.severity == "WARNING"
@@ -123,10 +154,22 @@ class PostgresClient(SqlClient):
         value = await self._statements.perform(connection, operation)
         self._is_warned = False
         self._commit_is_sent = True
-        await connection.execute("COMMIT")
+        await self._commit(connection)
         if self._is_warned:
             raise Unclear("not-replicated")
         return value
+
+    async def _commit(self, connection: Any) -> None:
+        if not self._manner.cancels:
+            # A connection that is dropped tells the server nothing: it goes on waiting.
+            await connection.execute("COMMIT")
+            return
+        try:
+            await connection.execute("COMMIT", timeout=_COMMIT_PATIENCE_S)
+        except TimeoutError:
+            # The library has told the server to stop; another statement waits for what it answers.
+            await connection.execute(_NOTHING)
+            raise Unclear("cancelled") from None
 
 
 class ReadsHereClient:
@@ -147,5 +190,8 @@ class ReadsHereClient:
 
 
 def _is_standby(connection: Any) -> bool:
-    """Whether the server is one, by what it tells its clients unasked."""
-    return connection.get_settings().in_hot_standby == "on"
+    """Whether the server is one, by what it tells its clients unasked.
+
+    Servers before 14 do not tell it; here these have no standbys.
+    """
+    return getattr(connection.get_settings(), "in_hot_standby", "off") == "on"

@@ -6,6 +6,8 @@ are rows of ``elements``, and groups of rows are categories of ``members``. Must
 a transaction.
 """
 
+import asyncio
+from random import random
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +15,9 @@ import msgspec
 from splitbrain.contracts.operations import Operation
 from splitbrain.systems.rows import CELL_RULES, LIST_APPEND, OF_KEYS, SET
 
+_BETWEEN: Final = (
+    "FROM generate_series(0, 9) lane, generate_series(1, 500) n ON CONFLICT DO NOTHING"
+)
 #: Made before the load.
 TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS lists (key text PRIMARY KEY, elements bigint[] NOT NULL)",
@@ -21,7 +26,13 @@ TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
     "CREATE TABLE IF NOT EXISTS members (id bigint PRIMARY KEY, category text NOT NULL)",
     "CREATE INDEX IF NOT EXISTS members_of ON members (category)",
+    # Rows that nobody asks for, between the keys of lanes: whoever reads a key that is not there
+    # locks a page of the index, and all keys would share one.
+    f"INSERT INTO lists SELECT lane || '~' || n, '{{}}' {_BETWEEN}",
+    f"INSERT INTO registers SELECT lane || '~' || n, 0 {_BETWEEN}",
 )
+#: Read by the transaction that stays open.
+LOOK_OF_LONG: Final = "SELECT count(*) FROM cells"
 
 _READ_LIST: Final = "SELECT elements FROM lists WHERE key = $1"
 _READ_REGISTER: Final = "SELECT value FROM registers WHERE key = $1"
@@ -65,9 +76,13 @@ class Statements:
     Else it is updated first, and inserted where no row was met.
     """
 
-    def __init__(self, workload: str | None, *, inserts_first: bool) -> None:
+    def __init__(
+        self, workload: str | None, *, inserts_first: bool, think_time_s: float = 0.0
+    ) -> None:
+        """``think_time_s``: longest wait before each part of a transaction, in seconds."""
         self._workload = workload
         self._inserts_first = inserts_first
+        self._think_time_s = think_time_s
 
     async def perform(self, connection: Any, operation: Operation) -> Any:
         """Perform an operation, on an open transaction; return its answer.
@@ -85,6 +100,9 @@ class Statements:
         return await self._step(connection, operation)
 
     async def _part(self, connection: Any, kind: str, key: str, value: Any) -> list[Any]:
+        if self._think_time_s:
+            # Of one length for all, transactions that begin together would end together.
+            await asyncio.sleep(random() * self._think_time_s)
         match kind:
             case "append":
                 await self._change(connection, _APPEND, key, value)

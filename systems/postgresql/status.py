@@ -13,7 +13,12 @@ from splitbrain.systems.postgresql.client import LOGIN
 
 #: Positions are bytes of the log (LSN) from its beginning; a standby's is that of what it shows.
 _VIEW: Final = """
-SELECT is_standby, timeline_id,
+SELECT is_standby,
+    CASE WHEN is_standby THEN timeline_id
+        -- The name of a file of the log begins with it: eight digits, hexadecimal.
+        ELSE 256 * get_byte(decode(left(pg_walfile_name(pg_current_wal_lsn()), 8), 'hex'), 2)
+            + get_byte(decode(left(pg_walfile_name(pg_current_wal_lsn()), 8), 'hex'), 3)
+        END AS timeline_id,
     (CASE WHEN is_standby THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END
         - '0/0'::pg_lsn)::bigint AS position,
     (SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming') AS streams,
@@ -27,7 +32,7 @@ class NodeView(msgspec.Struct, frozen=True):
     """A server, as it sees itself."""
 
     is_standby: bool
-    #: Timeline of its last checkpoint; a promotion begins a new one.
+    #: Timeline that it writes, or of its last checkpoint; a promotion begins a new one.
     timeline_id: int
     #: Bytes.
     position: int

@@ -329,6 +329,16 @@ standby-names-of-postgresql | names of standbys that are none
   $ test --system postgresql --setting synchronous_standby_names=n2+n3
   the setting synchronous_standby_names of postgresql cannot be 'n2+n3'. It takes none, *, or as in
   'ANY 1 (n2, n3)'
+connections-of-postgresql | fewer connections than a server needs
+  $ test --system postgresql --setting max_connections=9
+  the setting max_connections of postgresql cannot be '9'. Give a whole number from 10 to 1000
+standbys-of-a-version-of-postgresql | standbys of a version that has no program for them
+  $ test --system postgresql@12.3 --nodes 3
+  postgresql@12.3 has no program that copies a primary. Give --nodes 1, or leave @12.3 out
+mode-of-patroni | a setting of Patroni's where it does not run
+  $ test --system postgresql --setting synchronous_mode=on
+  the setting synchronous_mode is Patroni's, which does not run here. Give --setting
+  failover=patroni, too
 flush-of-mariadb | a manner to flush that there is not
   $ test --system mariadb --setting innodb_flush_log_at_trx_commit=3
   mariadb does not know '3' as innodb_flush_log_at_trx_commit. Choose 1 or 0 or 2

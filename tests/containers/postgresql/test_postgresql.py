@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from splitbrain.harness.cli.main import run as command
+from splitbrain.systems import postgresql
 from tests.containers.real_runs import leftovers, run
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(600)]
@@ -46,6 +47,21 @@ def test_without_fsync_a_power_cut_takes_what_was_committed(tmp_path: Path) -> N
         "set-full",
         "node-health",
     }
+
+
+@pytest.mark.nightly
+def test_a_standby_takes_over_and_no_acknowledged_commit_is_lost(tmp_path: Path) -> None:
+    plan = Path(postgresql.__file__).parent / "findings/plans/primary-cut-off.toml"
+    options = ("--workload", "set", "--nemesis", str(plan), "--time-limit", "28")
+    settings = ("failover=patroni", "synchronous_mode=strict", "etcd_asked=others")
+    code, found, output = run(
+        tmp_path,
+        *POSTGRESQL,
+        *options,
+        *(word for setting in settings for word in ("--setting", setting)),
+    )
+    assert code == 0, output
+    assert found.vacuous == ()
 
 
 @pytest.mark.nightly

@@ -39,6 +39,7 @@ CASES = [
     ("mutex", {}),
     ("sessions", {}),
     ("list-append", {}),
+    ("list-append", {"keys": "pairs"}),
     ("rw-register", {}),
     ("rw-register", {"mini": "no"}),
     ("long-fork", {}),

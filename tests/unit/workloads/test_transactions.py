@@ -149,11 +149,35 @@ def test_each_register_of_a_group_is_written_once_and_the_others_read_all_of_it(
     assert amid > 0.8 * len(groups)
 
 
+def test_pairs_of_lists_are_new_and_a_few_slots_change_and_look_for_them() -> None:
+    source = made("list-append", keys="pairs")
+    asked = list(transactions(source, 40))
+    shapes = Counter(tuple(kind for kind, _, _ in parts) for parts in asked)
+    assert sorted(shapes) == [("append",), ("append", "r")]
+    assert min(shapes.values()) > 0.4 * len(asked)
+    slots_of: dict[str, set[int]] = {}
+    rounds_of: dict[str, set[int]] = {}
+    for place, parts in enumerate(asked):
+        (pair,) = {key.rpartition("-")[0] for _, key, _ in parts}
+        assert len({key for _, key, _ in parts}) == len(parts)
+        n, slot = divmod(place, SLOTS)
+        slots_of.setdefault(pair, set()).add(slot)
+        rounds_of.setdefault(pair, set()).add(n)
+    assert max(map(len, slots_of.values())) == 4
+    assert set(map(len, rounds_of.values())) == {1}
+    appended = [value for parts in asked for kind, _, value in parts if kind == "append"]
+    assert len(set(appended)) == len(appended)
+    used = {key for parts in asked for _, key, _ in parts}
+    finals = [key for read in source.final_reads() for _, key, _ in read.value]
+    assert used <= set(finals)
+    assert len(set(finals)) == len(finals)
+
+
 def test_the_level_chooses_the_checker_and_is_kept() -> None:
     for level in LEVELS:
         source = made("list-append", level=level)
         assert source.checkers == (f"transactions:list-append:{level}", "split-brain")
-        assert source.options() == {"level": level}
+        assert source.options() == {"level": level, "keys": "lanes"}
     assert made("rw-register").options() == {"level": "serializable", "mini": "yes"}
     assert made("long-fork").checkers[0] == "transactions:rw-register:serializable"
     assert len(set(LEVELS)) == len(LEVELS) == 21

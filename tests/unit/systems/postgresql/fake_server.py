@@ -28,6 +28,8 @@ class Server:
         self.warnings: list[str] = []
         self.fails: dict[str, list[Exception | None]] = {}
         self.hangs_at: str | None = None
+        #: Statements that the library cancelled, and of which the server learns, by their own time.
+        self.cancelled: list[str] = []
         self.standbys: set[str] = set()
         self.down: set[str] = set()
         self._connections: list[Connection] = []
@@ -66,11 +68,11 @@ class Connection:
     def terminate(self) -> None:
         self.is_terminated = True
 
-    async def execute(self, statement: str, *values: Any) -> str:
+    async def execute(self, statement: str, *values: Any, **options: float) -> str:
         word, *_ = statement.split()
         self._server.statements.append(statement)
         if word == self._server.hangs_at:
-            await asyncio.Event().wait()
+            await self._hang(statement, options.get("timeout"))
         if (failures := self._server.fails.get(word)) and (failure := failures.pop(0)):
             raise failure
         if word == "BEGIN":
@@ -83,6 +85,14 @@ class Connection:
         elif word in ("UPDATE", "INSERT"):
             return self._change(statement, *values)
         return word
+
+    async def _hang(self, statement: str, timeout_s: float | None) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            self._server.cancelled.append(statement)
+            raise
 
     def _change(self, statement: str, key: str, value: Any) -> str:
         table = next(table for table in _TABLES if table in statement)

@@ -183,8 +183,98 @@ def test_clients_are_of_one_node_or_of_it_before_all_others() -> None:
             {"settings": {"synchronous_standby_names": "';"}},
             "the setting synchronous_standby_names of postgresql cannot be",
         ),
+        ({"settings": {"max_connections": "9"}}, "max_connections of postgresql cannot be '9'"),
+        (
+            {"settings": {"think_time_ms": "\u0661"}},
+            "the setting think_time_ms of postgresql cannot",
+        ),
+        ({"settings": {"think_time_ms": "-1"}}, "the setting think_time_ms of postgresql cannot"),
+        ({"settings": {"synchronous_mode": "on"}}, "synchronous_mode is Patroni's"),
+        ({"settings": {"etcd_asked": "others"}}, "etcd_asked is Patroni's"),
+        (
+            {"settings": {"failover": "patroni", "synchronous_standby_names": "*"}},
+            "synchronous_standby_names is Patroni's own",
+        ),
+        ({"nodes": 2, "settings": {"failover": "patroni"}}, "does not fail over on 2 nodes"),
     ],
 )
 def test_options_that_cannot_be_had(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         PostgresSystem().check_options(Experiment(system="postgresql", **options))
+
+
+@pytest.mark.parametrize("version", PostgresSystem.offered_versions)
+def test_each_version_has_an_image_and_a_server_that_knows_its_settings(
+    tmp_path: Path, version: str
+) -> None:
+    system = system_of(1, {})
+    system.chosen_version = version
+    (source,) = system.images()
+    is_packaged = version == "15"
+    assert source.name == "splitbrain-postgresql" + ("" if is_packaged else f"-{version}")
+    assert (source.has_packages, source.jars) == (is_packaged, None if is_packaged else version)
+    assert version in system.versions()["postgresql"]
+    # Each name is an error to the versions that do not have it.
+    kept = {"wal_keep_size", "wal_keep_segments"} & configuration(tmp_path, system, "n1").keys()
+    assert kept == {"wal_keep_segments" if version == "12.3" else "wal_keep_size"}
+
+
+def test_only_the_packaged_version_has_standbys() -> None:
+    system = PostgresSystem()
+    system.chosen_version = "12.3"
+    system.check_options(Experiment(system="postgresql@12.3", nodes=1))
+    with pytest.raises(UsageError, match="no program that copies a primary"):
+        system.check_options(Experiment(system="postgresql@12.3", nodes=2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "modes"),
+    [
+        ({}, ["n2", "n1", "n3"], {"synchronous_mode": False}),
+        (
+            {"etcd_asked": "others", "synchronous_mode": "strict"},
+            ["n1", "n3"],
+            {"synchronous_mode": True, "synchronous_mode_strict": True},
+        ),
+    ],
+)
+def test_with_failover_each_node_has_patroni_and_a_member_of_etcd(
+    tmp_path: Path, settings: dict[str, str], asked: list[str], modes: dict[str, bool]
+) -> None:
+    system = system_with(failover="patroni", fsync="off", **settings)
+    assert system.experiment is not None
+    spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
+    urls = [f"http://{each}:2379" for each in asked]
+    assert spec.nodes[1].command == ("patroni-node", "/config", "/data", *urls)
+    folder = tmp_path / "nodes/n2/config"
+    member = msgspec.json.decode((folder / "etcd.yml").read_bytes())
+    assert member["initial-cluster"] == "n1=http://n1:2380,n2=http://n2:2380,n3=http://n3:2380"
+    patroni = msgspec.json.decode((folder / "patroni.yml").read_bytes())
+    assert patroni["etcd3"] == {
+        "hosts": [f"{each}:2379" for each in asked],
+        "use_proxies": "etcd_asked" in settings,
+    }
+    dcs = patroni["bootstrap"]["dcs"]
+    assert modes.items() <= dcs.items()
+    # Patroni's rule; it sets others silently where they break it.
+    assert dcs["loop_wait"] + 2 * dcs["retry_timeout"] <= dcs["ttl"]
+    parameters = dcs["postgresql"]["parameters"]
+    assert (parameters["fsync"], parameters["lc_messages"]) == ("off", "C")
+
+
+def test_with_a_synchronous_mode_a_cluster_is_whole_once_commits_wait_for_a_standby(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = msgspec.structs.replace(PRIMARY, sync_streams=0)
+    shown(monkeypatch, n1=alone)
+    system_with(failover="patroni").ready(Anywhere())
+    with pytest.raises(HarnessError, match="n1 has no synchronous standby yet"):
+        system_with(failover="patroni", synchronous_mode="on").ready(Anywhere())
+
+
+def test_a_failover_takes_as_long_as_the_key_lives() -> None:
+    assert system_with().tempo().failover_s is None
+    tempo = system_with(failover="patroni").tempo()
+    assert tempo.notices_s is not None
+    assert tempo.failover_s is not None
+    assert tempo.notices_s < tempo.failover_s

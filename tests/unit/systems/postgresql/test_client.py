@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.systems.postgresql import client as client_module
+from splitbrain.systems.postgresql import statements as statements_module
 from splitbrain.systems.postgresql.client import ISOLATIONS, PostgresClient, ReadsHereClient
+from splitbrain.systems.postgresql.statements import LOOK_OF_LONG
 from splitbrain.systems.workload_client import client_for
 from tests.unit.systems.postgresql.fake_server import Server, client_of, error
 from tests.unit.systems.workload_operations import CONVERSATIONS
@@ -245,3 +248,54 @@ def test_what_nobody_is_to_learn_of_is_done_again(
     server.fails = {"COMMIT": list(again)}
     assert outcome(client, Operation("write", "k", 1)) == ("ok", None)
     assert server.statements.count("COMMIT") == 3
+
+
+@pytest.mark.parametrize(
+    ("cancels", "told", "problem"), [(True, ["COMMIT"], "cancelled"), (False, [], "timed-out")]
+)
+def test_a_server_learns_that_a_client_waits_no_longer_where_that_is_asked(
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    cancels: bool,
+    told: list[str],
+    problem: str,
+) -> None:
+    monkeypatch.setattr(client_module, "_COMMIT_PATIENCE_S", SHORTLY_S)
+    server.hangs_at = "COMMIT"
+    client = client_of(server, monkeypatch, cancels=cancels)
+    assert outcome(client, s=10 * SHORTLY_S) == ("info", problem)
+    assert server.cancelled == told
+    # The answer to the cancelled statement is waited for.
+    assert (server.statements[-1] == "SELECT 1") == cancels
+    assert server.open_connections() == 0
+
+
+def test_a_client_waits_before_each_part(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(statements_module.asyncio, "sleep", sleep)
+    client = client_of(server, monkeypatch, think_time_s=0.25)
+    assert outcome(client) == ("ok", None)
+    assert len(waits) == len(TXN.value)
+    assert all(0 <= wait < 0.25 for wait in waits)
+    assert len(set(waits)) == len(waits)
+
+
+def test_a_transaction_stays_open_beside_all_others(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = client_of(server, monkeypatch, holds_open=True)
+
+    async def work() -> None:
+        await client.invoke(LOOK, CALMLY_S)
+        assert server.open_connections() == 2
+        assert server.statements[:2] == ["BEGIN ISOLATION LEVEL SERIALIZABLE", LOOK_OF_LONG]
+        await client.invoke(LOOK, CALMLY_S)
+        assert server.statements.count(LOOK_OF_LONG) == 1
+        await client.close()
+
+    asyncio.run(work())
+    assert server.open_connections() == 0
