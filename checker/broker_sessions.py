@@ -14,7 +14,7 @@ fencing); issue 24, section 2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -313,9 +313,10 @@ def _described(overdue: _Overdue, session_ms: int) -> dict[str, Any]:
 
 def _standing(record: CommittedRecord) -> Standing | None:
     """Return the standing that a record gives a broker, if it is one of those."""
-    if record.f is not None or not isinstance(record.value, dict):
+    value: Any = record.value
+    if record.f is not None or not isinstance(value, dict):
         return None
     try:
-        return msgspec.convert(record.value, Standing)
+        return msgspec.convert(cast("dict[str, Any]", value), Standing)
     except msgspec.ValidationError:
         return None

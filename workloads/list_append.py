@@ -49,7 +49,7 @@ class ListAppendWorkload(TransactionWorkload):
         self._of_pairs.update(dict.fromkeys(pair))
         draws = Draws(self._seed, slot, n)
         appended, other = pair if draws.below(2) else reversed(pair)
-        parts = [["append", appended, self.numbered(slot, n, 0)]]
+        parts: list[list[Any]] = [["append", appended, self.numbered(slot, n, 0)]]
         if draws.below(2):
             parts.append(["r", other, None])
         return Operation("txn", None, parts)

@@ -20,7 +20,7 @@ concurrent. n log n. Sources: Jepsen's workload of logs; KIP-98 (transactions), 
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import networkx as nx
 import numpy as np
@@ -34,6 +34,8 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 
+#: Without types, which say nothing of edges.
+_NX: Final = cast("Any", nx)
 LOST: Final = "lost"
 VANISHED: Final = "vanished"
 TORN: Final = "torn-transaction"
@@ -203,7 +205,7 @@ class _Judgement:
             for row in np.flatnonzero(is_known).tolist():
                 offset, operation = rows[row]
                 behind = order[places[row] :]
-                bound, teller = settled[behind[np.argmin(latest[behind])]]
+                bound, teller = settled[int(behind[np.argmin(latest[behind])])]
                 self._note(
                     kind,
                     [teller, operation],
@@ -324,7 +326,8 @@ class _Judgement:
             found: list[int] = sorted(condensed.nodes[members]["members"])
             self._findings.poll()
             if len(found) > 1:
-                cycle = [by_index[one] for one, _ in nx.find_cycle(graph.subgraph(found))]
+                edges: list[tuple[int, int]] = _NX.find_cycle(graph.subgraph(found))
+                cycle = [by_index[one] for one, _ in edges]
                 texts = ", ".join(map(describe_operation, cycle))
                 self._note(CYCLE, cycle, f"Each of these read what the one before sent: {texts}.")
             for reader in found:

@@ -76,13 +76,9 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
     answered = cast("Sequence[Any]", operation.result) if is_ok else asked
     for part, done in zip(asked, answered, strict=True):
         if _function(part) == SEND:
-            value, told = part[2], done[2] if is_ok else None
-            offset = None
-            # Nearly always both are plain.
-            if type(told) is list and len(told) == _PAIR and type(told[0]) is int is type(value):
-                offset = told[0]
-            elif told is not None and _tells_offset(value, told):
-                offset = _offset(told[0])
+            value, offset = part[2], None
+            if is_ok and _tells_offset(value, done[2]):
+                offset = _offset(done[2][0])
             yield Sent(name_of(part[1]), hashable(value), offset)
         elif is_ok:
             starts = _offsets_by_key(part[1:2])
@@ -105,7 +101,7 @@ def asks_to_poll(operation: PairedOperation) -> bool:
 def starts_of(operation: PairedOperation) -> dict[str, int | None]:
     """Return the keys of an ``assign`` and the offsets to start from; None: nobody told it."""
     argument: Any = operation.argument
-    if isinstance(argument, Mapping):
+    if _is_map(argument):
         return _offsets_by_key([argument])
     return {name_of(key): None for key in argument or ()}
 
@@ -130,7 +126,7 @@ class Sense:
         if operation.f not in OF_PARTS:
             known = ", ".join((*OF_PARTS, ASSIGN))
             return f"operations on a log are {known} and {SUBSCRIBE}, and not {operation.f}"
-        if not isinstance(argument, (list, tuple)):
+        if not _is_list(argument):
             return f"the argument of a {operation.f} is a list of parts, and not {shown(argument)}"
         parts = cast("Sequence[Any]", argument)
         problems = [_problem_of_part(part) for part in parts]
@@ -158,9 +154,9 @@ class Sense:
 
 
 def _problem_of_keys(f: str, argument: Any) -> str | None:
-    if f == ASSIGN and isinstance(argument, Mapping):
+    if f == ASSIGN and _is_map(argument):
         return _problem_of_starts([argument])
-    if isinstance(argument, (list, tuple)):
+    if _is_list(argument):
         return None
     return f"the argument of {f} is a list of keys, and not {shown(argument)}"
 
@@ -168,14 +164,14 @@ def _problem_of_keys(f: str, argument: Any) -> str | None:
 def _problem_of_starts(given: Sequence[Any]) -> str | None:
     if not given:
         return None
-    if len(given) > 1 or not isinstance(given[0], Mapping):
+    if len(given) > 1 or not _is_map(given[0]):
         return f"a poll is asked for offsets by key, and not {shown(given[0])}"
     wrong = [offset for _, offset in _items(given[0]) if not _is_offset(offset)]
     return f"{shown(wrong[0])} is no offset to read from" if wrong else None
 
 
 def _problem_of_part(part: Any) -> str | None:
-    if not isinstance(part, (list, tuple)) or not part:
+    if not _is_list(part) or not part:
         return f'a part is ["send", key, value] or ["poll"], and not {shown(part)}'
     items = cast("Sequence[Any]", part)
     function = _function(items)
@@ -190,7 +186,7 @@ def _problem_of_part(part: Any) -> str | None:
 
 def _problem_of_answer(part: Sequence[Any], done: Any) -> str | None:
     wrong = f"it is asked {shown(part)} and answers {shown(done)}"
-    if not isinstance(done, (list, tuple)) or _function(done) != _function(part):
+    if not _is_list(done) or _function(done) != _function(part):
         return wrong
     answer = cast("Sequence[Any]", done)
     if _function(part) == SEND:
@@ -198,15 +194,15 @@ def _problem_of_answer(part: Sequence[Any], done: Any) -> str | None:
             return wrong
         is_told = _tells_offset(part[2], answer[2])
         return None if is_told or is_same(part[2], answer[2]) else wrong
-    if len(answer) not in _ANSWERED or not isinstance(answer[1], Mapping):
+    if len(answer) not in _ANSWERED or not _is_map(answer[1]):
         return wrong
     for _, records in _items(answer[1]):
-        if not isinstance(records, (list, tuple)):
+        if not _is_list(records):
             return f"a poll answers lists of [offset, value], and not {shown(records)}"
         for record in cast("Sequence[Any]", records):
             if not is_list_of(record, 2) or not _is_offset(record[0]):
                 return f"a record is [offset, value], and not {shown(record)}"
-    if answer[2:] and not isinstance(answer[2], Mapping):
+    if answer[2:] and not _is_map(answer[2]):
         return f"the positions of a consumer are offsets by key, and not {shown(answer[2])}"
     at = [position for _, position in _items(answer[2])] if answer[2:] else []
     wrong_ones = [position for position in at if not _is_offset(position)]
@@ -223,9 +219,20 @@ def _function(part: Any) -> Any:
 
 def _tells_offset(value: Any, answer: Any) -> bool:
     """Return whether ``[offset, value]`` answers a value; null for an offset tells none."""
+    # Nearly always both are plain.
+    if type(value) is int and _is_list(answer) and len(answer) == _PAIR and answer[1] is value:
+        return answer[0] is None or _is_offset(answer[0])
     if not is_list_of(answer, 2) or not is_same(value, answer[1]):
         return False
     return answer[0] is None or _is_offset(answer[0])
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _is_offset(value: Any) -> bool:

@@ -172,7 +172,8 @@ def _is_visible(row: Row, possible: NDArray[np.bool_]) -> bool:
 def _is_behind_delete(table: RowTable, readers: Nodes, rows: Nodes) -> list[bool]:
     """Return whether all ranges without a row stand behind their own transaction's delete of it."""
     first: dict[tuple[int, int], int] = {}
-    wanted = {*zip(readers.tolist(), rows.tolist(), strict=True)}
+    pairs: list[tuple[int, int]] = [*zip(readers.tolist(), rows.tolist(), strict=True)]
+    wanted = {*pairs}
     groups = {(txn, table.rows[row].group) for txn, row in wanted}
     for each in table.ranges:
         if (each.txn, each.group) not in groups:
@@ -180,7 +181,4 @@ def _is_behind_delete(table: RowTable, readers: Nodes, rows: Nodes) -> list[bool
         for row in table.rows_of[each.group]:
             if row not in each.rows and (each.txn, row) in wanted:
                 first.setdefault((each.txn, row), each.place)
-    return [
-        first[txn, row] > table.rows[row].deleted_at
-        for txn, row in zip(readers.tolist(), rows.tolist(), strict=True)
-    ]
+    return [first[txn, row] > table.rows[row].deleted_at for txn, row in pairs]

@@ -4,7 +4,7 @@ Settled when the run is planned, and written into its plan: a judgement years la
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from splitbrain.checker.names import (
     COMMITTED_LOGS,
@@ -59,7 +59,9 @@ def checker_options(system: System, experiment: Experiment) -> dict[str, Any]:
 def session_ms_of(options: Mapping[str, Any]) -> int | None:
     """Return how long a plan's ``checker_options`` say that a session lasts, milliseconds."""
     of_sessions: Any = options.get(_SESSIONS)
-    found = of_sessions.get(_SESSION_MS) if isinstance(of_sessions, dict) else None
+    if not isinstance(of_sessions, dict):
+        return None
+    found = cast("dict[str, Any]", of_sessions).get(_SESSION_MS)
     return found if isinstance(found, int) else None
 
 

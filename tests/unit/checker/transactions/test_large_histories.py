@@ -31,7 +31,7 @@ def test_places_leave_out_no_edge_of_a_cycle() -> None:
         ranks = ranks_of(after, lambda: None)
         ends = zip(source.tolist(), target.tolist(), strict=True)
         on_cycle = np.array([ranks[one] == ranks[other] for one, other in ends], dtype=bool)
-        kept = core_of(places, source, target)
+        kept = core_of(source, target, places)
         assert not (on_cycle & ~kept).any()
         assert not (settled and kept.any())
         with_cycle += bool(on_cycle.any())

