@@ -115,7 +115,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "fencing": ("lower-token-accepted",),
     "transactions": ANOMALIES,
     "log": (
-        *("lost", "vanished", "torn-transaction", "inconsistent-offsets", "duplicate", "phantom"),
+        *("lost", "vanished", "torn-transaction", "inconsistent-offsets", "duplicated", "phantom"),
         *("aborted-read", "precommitted-read", "future-read", "G1c", "end-went-back"),
         *("nonmonotonic-send", "nonmonotonic-poll", "skipped-poll"),
     ),

@@ -122,7 +122,9 @@ _PLAIN: Final[dict[str, Checker]] = {
     "sessions": _of_operations(_check_sessions),
     "fencing": _of_operations(check_fencing_tokens),
     "log": _of_operations(_check_logs),
-    "log:duplicates-allowed": _of_logs("producers that are not idempotent send again", "duplicate"),
+    "log:duplicates-allowed": _of_logs(
+        "producers that are not idempotent send again", "duplicated"
+    ),
     "log:read-uncommitted": _of_logs(
         "consumers read what is not committed",
         *("aborted-read", "precommitted-read", "torn-transaction", "G1c"),

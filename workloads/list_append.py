@@ -5,7 +5,7 @@ Each element is appended once. ``level`` is the isolation that the system promis
 that nobody wrote before, one or two parts long, so that a row is inserted, changed and looked for
 by transactions that overlap.
 
-Source of the pairs: Kingsbury, PostgreSQL 12.3 (Jepsen, 2020).
+Source of the pairs: Kingsbury 2020 (Jepsen), on rows inserted and changed at the same time.
 """
 
 from typing import Any, Final, Self

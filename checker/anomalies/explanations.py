@@ -36,6 +36,7 @@ _MEANINGS_OF_OTHERS: Final = {
     names.SKIPPED: "a consumer passed over a record that others read",
     "end that went back": "a final read found the end of a log before an offset that was known",
     "poll that went back": "a consumer reads an offset again, or one before it",
+    "silent broker in service": "a broker is unfenced though it was silent for a whole session",
     "missing record": "a log at the end lacks a record that others hold as committed",
     "epoch that went back": "a node reports a lower epoch than it had reported before",
     "view that went back": "a broker shows metadata that are older than those it showed before",
@@ -84,6 +85,8 @@ _WHY: Final = {
     names.SKIPPED: "That consumer will never handle the record: its work is not done.",
     "end that went back": "A log only grows; one that shrinks has lost its end.",
     "poll that went back": "Work is done twice, and later records are handled before earlier ones.",
+    "silent broker in service": "Clients are sent to a broker that is gone, and its partitions get "
+    "no other leader.",
     "missing record": "What is committed must be in every log; here fewer copies keep it than were "
     "promised.",
     "epoch that went back": "A node that forgets its epoch may vote again in one that it has voted "

@@ -28,7 +28,7 @@ LONG_FORK: Final = "long fork"
 LOST_UPDATE: Final = "lost update"
 LOST_WRITE: Final = "lost write"
 OWN_WRITE_MISSED: Final = "own write missed"
-PHANTOM: Final = "phantom"
+PHANTOM: Final = "phantom read"
 PHANTOM_VALUE: Final = "phantom value"
 REORDER: Final = "reorder"
 SPLIT_BRAIN: Final = "split-brain"
@@ -89,7 +89,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "vanished": VANISHED_RECORD,
         "torn-transaction": TORN,
         "inconsistent-offsets": FORK,
-        "duplicate": DUPLICATE,
+        "duplicated": DUPLICATE,
         "phantom": PHANTOM_VALUE,
         "aborted-read": DIRTY_READ,
         "precommitted-read": PRECOMMITTED,
@@ -118,6 +118,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         # Adya's names of cycles, and of G1a and G1b, are the field's.
         **{anomaly: anomaly for anomaly in levels.ANOMALIES},
         levels.LOST: LOST_WRITE,
+        levels.PHANTOM: PHANTOM,
         levels.PHANTOM_VALUE: PHANTOM_VALUE,
         levels.DUPLICATE_ELEMENTS: DUPLICATE,
         levels.INCOMPATIBLE_ORDER: INCOMPATIBLE_ORDER,

@@ -281,7 +281,7 @@ def test_every_kind_of_every_checker_has_a_name() -> None:
         for kind in kinds:
             # Adya's names of phenomena are those that people of the field use, and that there is
             # no serial order needs no other words.
-            is_name = checker == "transactions" and kind.startswith(("G", "no-"))
+            is_name = checker in ("transactions", "log") and kind.startswith(("G", "no-"))
             assert (name_of_kind(checker, kind) == kind) == is_name, f"{checker}: {kind}"
     assert set(NAMES) == set(KINDS) - {"linearizability"}
     assert name_of_kind("set-full:stale-reads-allowed", "lost") == "lost write"

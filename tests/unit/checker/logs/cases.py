@@ -122,7 +122,7 @@ CASES: dict[str, tuple[list[PairedOperation], list[PairedOperation]]] = {
         history(sent(1, 0, 0), open_send(2, 0), assigned(4), polled([[0, 2]], 5)),
         history(sent(1, 0, 0), open_send(2, 0), assigned(4), polled([[0, 1], [1, 2]], 5)),
     ),
-    "duplicate": (
+    "duplicated": (
         history(sent(1, 0, 0), assigned(4), polled([[0, 1], [1, 1]], 5)),
         # Two consumers read it.
         history(

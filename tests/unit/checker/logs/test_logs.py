@@ -48,7 +48,7 @@ def test_every_kind_has_a_case() -> None:
 @pytest.mark.parametrize(
     ("option", "kinds"),
     [
-        ("duplicates-allowed", {"duplicate"}),
+        ("duplicates-allowed", {"duplicated"}),
         ("read-uncommitted", {"aborted-read", "precommitted-read", "torn-transaction", "G1c"}),
     ],
 )
