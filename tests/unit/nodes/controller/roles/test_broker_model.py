@@ -80,9 +80,16 @@ BUGS = {
 }
 
 
+#: Nothing unsound comes of these, only nothing at all: courses end, and what never happens is seen
+#: in worlds (INV-62) and in runs (``checker.broker_sessions``).
+OF_LIVENESS = {"silent-broker-stays", "sessions-lost-at-failover"}
+
+
 def test_every_planted_bug_is_known_here() -> None:
     patches = {each.stem: each.read_text() for each in FOLDER.glob("*.patch")}
-    assert set(BUGS) == {name for name in patches if "+++ b/nodes/controller/" in patches[name]}
+    assert {*BUGS, *OF_LIVENESS} == {
+        name for name in patches if "+++ b/nodes/controller/" in patches[name]
+    }
 
 
 @pytest.mark.parametrize("invariant", [with_bug(bug, each) for bug, each in BUGS.items()])
