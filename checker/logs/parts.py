@@ -19,8 +19,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from splitbrain.checker.findings import counted
-from splitbrain.checker.models.model import freeze, is_list_of
-from splitbrain.history.edn_values import Name, is_number, size_of
+from splitbrain.checker.models.model import is_list_of
+from splitbrain.checker.transactions.micro_operations import hashable, kind_of
+from splitbrain.history.edn_values import is_number, size_of
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import is_same, shown
@@ -62,11 +63,6 @@ class Polled(NamedTuple):
 def name_of(key: Any) -> str:
     """Return a key as text; JSON makes texts of the numbers that are keys of its objects."""
     return key if isinstance(key, str) else str(key_text(key))
-
-
-def hashable(value: Any) -> Hashable:
-    """Return a value as a key of a map; equal values alone are equal."""
-    return value if type(value) is int or type(value) is str else freeze(value)
 
 
 def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
@@ -210,11 +206,7 @@ def _problem_of_answer(part: Sequence[Any], done: Any) -> str | None:
 
 
 def _function(part: Any) -> Any:
-    """Return the function of a part as text, even if it was read as a keyword."""
-    if not part:
-        return None
-    function = part[0]
-    return function.text if type(function) is Name and function.kind == "keyword" else function
+    return kind_of(part[0]) if part else None
 
 
 def _tells_offset(value: Any, answer: Any) -> bool:

@@ -8,7 +8,6 @@ import msgspec
 from splitbrain.checker.models.model import text_of
 from splitbrain.checker.transactions.cycles import Cycle
 from splitbrain.checker.transactions.dependencies import (
-    KIND_NAMES,
     OF_PREDICATES,
     PREDICATE_RW_PROCESS,
     PREDICATE_RW_REALTIME,
@@ -22,6 +21,7 @@ from splitbrain.checker.transactions.micro_operations import hashable, kind_of
 from splitbrain.checker.transactions.row_anomalies import called_row, called_txn
 from splitbrain.checker.transactions.row_choices import Variable
 from splitbrain.checker.transactions.row_operations import NOBODY, RowTable
+from splitbrain.checker.transactions.telling import edges_of
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 
@@ -113,13 +113,4 @@ class RowTeller:
 
     def edges(self, cycle: Cycle) -> list[dict[str, Any]]:
         """Return the edges of a cycle as data."""
-        operations = self._table.operations
-        return [
-            {
-                "from": operations[edge.source].index,
-                "to": operations[edge.target].index,
-                "kind": KIND_NAMES[edge.kind],
-                "sentence": f"{self.edge(edge)}.",
-            }
-            for edge in cycle.edges
-        ]
+        return edges_of(cycle, self._table.operations, self.edge)

@@ -1,6 +1,6 @@
 """Sentences on cycles: one for each edge, with the two transactions and what proves it; pure."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -121,16 +121,22 @@ class Teller:
 
     def edges(self, cycle: Cycle) -> list[dict[str, Any]]:
         """Return the edges of a cycle as data."""
-        operations = self._table.operations
-        return [
-            {
-                "from": operations[edge.source].index,
-                "to": operations[edge.target].index,
-                "kind": KIND_NAMES[edge.kind],
-                "sentence": f"{self.edge(edge)}.",
-            }
-            for edge in cycle.edges
-        ]
+        return edges_of(cycle, self._table.operations, self.edge)
+
+
+def edges_of(
+    cycle: Cycle, operations: Sequence[PairedOperation], sentence_on: Callable[[Edge], str]
+) -> list[dict[str, Any]]:
+    """Return the edges of a cycle as data, each with its sentence."""
+    return [
+        {
+            "from": operations[edge.source].index,
+            "to": operations[edge.target].index,
+            "kind": KIND_NAMES[edge.kind],
+            "sentence": f"{sentence_on(edge)}.",
+        }
+        for edge in cycle.edges
+    ]
 
 
 def written_by(table: Table, txn: int, key: int) -> list[Any]:
