@@ -116,7 +116,8 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "transactions": ANOMALIES,
     "log": (
         *("lost", "vanished", "torn-transaction", "inconsistent-offsets", "duplicated", "phantom"),
-        *("aborted-read", "precommitted-read", "future-read", "G1c", "end-went-back"),
+        *("aborted-read", "precommitted-read", "hanging-transaction"),
+        *("future-read", "G1c", "end-went-back"),
         *("nonmonotonic-send", "nonmonotonic-poll", "skipped-poll"),
     ),
     "split-brain": (

@@ -32,6 +32,7 @@ PHANTOM: Final = "phantom read"
 PHANTOM_VALUE: Final = "phantom value"
 REORDER: Final = "reorder"
 SPLIT_BRAIN: Final = "split-brain"
+HANGING: Final = "transaction that hangs"
 PRECOMMITTED: Final = "read before commit"
 SKIPPED: Final = "skipped record"
 TORN: Final = "torn transaction"
@@ -93,6 +94,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "phantom": PHANTOM_VALUE,
         "aborted-read": DIRTY_READ,
         "precommitted-read": PRECOMMITTED,
+        "hanging-transaction": HANGING,
         "future-read": FUTURE_READ,
         "G1c": levels.G1C,
         "end-went-back": "end that went back",

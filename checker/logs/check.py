@@ -11,8 +11,8 @@ consumers that read what is committed; what lies beside them is allowed by those
   or read, before the send was invoked.
 - *reads* of what nobody sent, of what certainly failed, of what was not asked for yet, of a
   transaction's own records before its commit; of half a transaction, once the rest was passed over.
-- *G1c*: transactions that read each other's records. Each commits at a moment between its ends, and
-  what it read was committed before.
+- *hanging*: a final read cannot come to the end, for a transaction stays open.
+- *G1c*: transactions that read each other's records.
 
 Writes are not isolated, and a producer may skip offsets: nobody promises otherwise. Equal times are
 concurrent. n log n. Sources: Jepsen's workload of logs; KIP-98 (transactions), KIP-207 (ends).
@@ -20,27 +20,25 @@ concurrent. n log n. Sources: Jepsen's workload of logs; KIP-98 (transactions), 
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import networkx as nx
 import numpy as np
 
-from splitbrain.checker.evidence import describe_operation
 from splitbrain.checker.findings import Findings, counted, end_of
-from splitbrain.checker.logs.parts import TXN
+from splitbrain.checker.logs.commits import Commits
 from splitbrain.checker.logs.readings import Log, Pass, Send, Sighting, logs_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.log import ABORT, TXN
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 
-#: Without types, which say nothing of edges.
-_NX: Final = cast("Any", nx)
 LOST: Final = "lost"
 VANISHED: Final = "vanished"
 TORN: Final = "torn-transaction"
 INCONSISTENT: Final = "inconsistent-offsets"
 DUPLICATE: Final = "duplicated"
+HANGING: Final = "hanging-transaction"
 PHANTOM: Final = "phantom"
 ABORTED_READ: Final = "aborted-read"
 PRECOMMITTED_READ: Final = "precommitted-read"
@@ -53,7 +51,7 @@ SKIPPED: Final = "skipped-poll"
 #: Most telling first.
 KINDS: Final = (
     *(LOST, VANISHED, TORN, INCONSISTENT, DUPLICATE, PHANTOM, ABORTED_READ, PRECOMMITTED_READ),
-    *(FUTURE_READ, CYCLE, END_BACK, SENT_BACK, READ_BACK, SKIPPED),
+    *(HANGING, FUTURE_READ, CYCLE, END_BACK, SENT_BACK, READ_BACK, SKIPPED),
 )
 
 
@@ -66,8 +64,6 @@ class _Judgement:
     def __init__(self, operations: Iterable[PairedOperation], budget: Budget) -> None:
         self._operations = sorted(operations, key=lambda operation: operation.index)
         self._findings = Findings("log", budget, KINDS)
-        #: Transactions of which each read records, by the index of the reader.
-        self._read_from: dict[int, set[int]] = {}
         self._unread = 0
 
     def conclude(self) -> CheckResult:
@@ -75,13 +71,16 @@ class _Judgement:
 
     def _judge(self) -> tuple[dict[str, Any], str, str | None]:
         logs, held = logs_of(self._operations, self._findings.poll)
-        by_index = {operation.index: operation for operation in held}
+        self._commits = Commits({operation.index: operation for operation in held})
         records = reads = acknowledged = 0
         missing: dict[int, list[tuple[Log, Send, list[Pass]]]] = {}
         for log in logs:
             self._judge_values(log)
+        self._commits.bound()
+        for log in logs:
             self._judge_offsets(log)
             self._judge_order(log)
+            self._judge_stops(log)
             for send, whole in self._judge_passes(log):
                 if send.operation.f == TXN and send.operation.type == "info":
                     missing.setdefault(send.operation.index, []).append((log, send, whole))
@@ -89,7 +88,8 @@ class _Judgement:
             reads += sum(len(send.sightings) for send in log.sends.values())
             records += len(log.sends)
         self._judge_torn(missing, logs)
-        self._judge_cycles(by_index)
+        for operations, sentence in self._commits.contradictions():
+            self._note(CYCLE, operations, sentence)
         figures = {
             "logs": len(logs),
             "sent": records,
@@ -143,18 +143,19 @@ class _Judgement:
         sender, reader = send.operation, sighting.operation
         if sender is reader:
             # A poll may follow the send in an operation that is no transaction.
-            if sender.f == TXN:
+            if sender.f in (TXN, ABORT):
                 self._note(
                     PRECOMMITTED_READ,
                     [reader],
                     f"{_seen(sighting)} of log {log.key}, which it had not committed by then.",
                 )
-        elif sender.type == "fail":
+        elif send.is_void:
+            how = "certainly failed" if sender.type == "fail" else "was never to be committed"
             self._note(
                 ABORTED_READ,
                 [sender, reader],
                 f"{_seen(sighting)} of log {log.key}, and the {sender.f} of index {sender.index} "
-                "certainly failed.",
+                f"{how}.",
             )
         elif end_of(reader) < sender.start:
             self._note(
@@ -163,8 +164,8 @@ class _Judgement:
                 f"{_seen(sighting)} of log {log.key} before anybody asked to send it (index "
                 f"{sender.index}).",
             )
-        elif sender.f == reader.f == TXN:
-            self._read_from.setdefault(reader.index, set()).add(sender.index)
+        else:
+            self._commits.note_read(sender, reader)
 
     def _judge_offsets(self, log: Log) -> None:
         """Judge whether one record stands at each offset."""
@@ -185,7 +186,11 @@ class _Judgement:
     def _judge_order(self, log: Log) -> None:
         """Judge whether a record, or the end, came to an offset below one that was settled."""
         # All offsets below these were settled by then, and who told it.
-        settled = [item for send in log.sends.values() for item in send.places.items()]
+        settled = [
+            (offset, self._known_by(send, teller))
+            for send in log.sends.values()
+            for offset, teller in send.places.items()
+        ]
         settled += [(each.end, each.operation) for each in (*log.passes, *log.ends)]
         bounds, latest = (
             np.array([(offset, teller.end) for offset, teller in settled], dtype=np.int64)
@@ -218,7 +223,28 @@ class _Judgement:
         judge(SENT_BACK, sent, "A record was sent to")
         judge(END_BACK, [(e.end, e.operation) for e in log.ends], "A final read found the end at")
 
+    def _known_by(self, send: Send, teller: PairedOperation) -> PairedOperation:
+        """Return by whose end a record stood where it is told to."""
+        return min(teller, self._commits.committed_by(send.operation) or teller, key=end_of)
+
+    def _was_there(self, send: Send, reader: PairedOperation) -> bool:
+        """Return whether a record was known to be there before this read was invoked."""
+        tellers = [send.operation] if send.is_acknowledged else []
+        tellers += [sighting.operation for sighting in send.sightings]
+        if (committed := self._commits.committed_by(send.operation)) is not None:
+            tellers.append(committed)
+        return any(teller.end is not None and teller.end < reader.start for teller in tellers)
+
     # --- consumers ------------------------------------------------------------------------------
+
+    def _judge_stops(self, log: Log) -> None:
+        for operation, offset, end in log.stopped:
+            self._note(
+                HANGING,
+                [operation],
+                f"A final read of log {log.key} (index {operation.index}) came to offset {offset}, "
+                f"and the log ends at {end}: a transaction is open there longer than it may be.",
+            )
 
     def _judge_passes(self, log: Log) -> list[tuple[Send, list[Pass]]]:
         """Judge what consumers did not read.
@@ -245,7 +271,7 @@ class _Judgement:
                 passed.setdefault(id(send), (send, each))
         for end in log.ends:
             for _, send in placed[bisect_left(offsets, end.end) :]:
-                if _was_there(send, end.operation):
+                if self._was_there(send, end.operation):
                     passed.setdefault(id(send), (send, end))
         for send, each in passed.values():
             self._note_passed(log, send, each)
@@ -257,7 +283,7 @@ class _Judgement:
             lacking.append((send, whole))
             if not send.is_acknowledged:
                 continue
-            if any(_was_there(send, end.operation) for end in whole):
+            if any(self._was_there(send, end.operation) for end in whole):
                 self._note(
                     LOST,
                     [send.operation],
@@ -316,36 +342,6 @@ class _Judgement:
                         f"{shown(send.value)}, which it sent there.",
                     )
 
-    def _judge_cycles(self, by_index: Mapping[int, PairedOperation]) -> None:
-        """Judge whether each transaction can have committed after those that it read from."""
-        graph: nx.DiGraph[int] = nx.DiGraph(
-            (writer, reader) for reader, writers in self._read_from.items() for writer in writers
-        )
-        earliest: dict[int, tuple[int, int]] = {}
-        for members in nx.topological_sort(condensed := nx.condensation(graph)):
-            found: list[int] = sorted(condensed.nodes[members]["members"])
-            self._findings.poll()
-            if len(found) > 1:
-                edges: list[tuple[int, int]] = _NX.find_cycle(graph.subgraph(found))
-                cycle = [by_index[one] for one, _ in edges]
-                texts = ", ".join(map(describe_operation, cycle))
-                self._note(CYCLE, cycle, f"Each of these read what the one before sent: {texts}.")
-            for reader in found:
-                own = by_index[reader]
-                sources = (earliest[w] for w in graph.predecessors(reader) if w in earliest)
-                earliest[reader] = max([(own.start, reader), *sources])
-                start, of = earliest[reader]
-                if own.end is not None and own.end < start:
-                    self._note_late(own, by_index[of])
-
-    def _note_late(self, reader: PairedOperation, source: PairedOperation) -> None:
-        self._note(
-            CYCLE,
-            [reader, source],
-            f"The txn of index {reader.index} read what rests on the txn of index {source.index}, "
-            "which began after it had ended.",
-        )
-
     def _note(self, kind: str, operations: Sequence[PairedOperation], sentence: str) -> None:
         self._findings.note(kind, operations, lambda: sentence)
 
@@ -370,10 +366,3 @@ def _over(send: Send, each: Pass) -> str:
 
 def _place(item: tuple[int, Any]) -> int:
     return item[0]
-
-
-def _was_there(send: Send, reader: PairedOperation) -> bool:
-    """Return whether a record was acknowledged, or read, before this read was invoked."""
-    tellers = [send.operation] if send.is_acknowledged else []
-    tellers += [sighting.operation for sighting in send.sightings]
-    return any(teller.end is not None and teller.end < reader.start for teller in tellers)

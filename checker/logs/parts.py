@@ -6,9 +6,11 @@
 ``["poll", {key: offset}]`` it reads these logs from there on. A third item of that answer is
 ``{key: offset}``, the next offset that this consumer would read: it passed over all that lies
 below. In a final read it is the end of the log as well, the high watermark as ListOffsets tells it
-(a new leader's answers to fetches may know an older one, KIP-207). A ``txn`` is a transaction,
-whose consumer reads what is committed; it is ``ok`` once its commit was acknowledged, ``fail`` once
-it certainly aborted.
+(a new leader's answers to fetches may know an older one, KIP-207), unless a fourth item,
+``{key: offset}``, tells the end of the log behind a transaction that has been open longer than it
+may. A ``txn`` is a transaction, whose consumer reads what is committed; it is ``ok`` once its
+commit was acknowledged, ``fail`` once it certainly aborted. An ``abort`` is one that its client
+never asks to be committed.
 
 ``assign`` gives a consumer its logs, as a list of keys, or as ``{key: offset}`` where it is told
 from which offset to read; ``subscribe`` lets the group choose them. Values of a key are different.
@@ -21,21 +23,19 @@ from typing import Any, Final, NamedTuple, cast
 from splitbrain.checker.findings import counted
 from splitbrain.checker.models.model import is_list_of
 from splitbrain.checker.transactions.micro_operations import hashable, kind_of
+from splitbrain.contracts.log import ABORT, POLL, SEND, TXN
 from splitbrain.history.edn_values import is_number, size_of
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import is_same, shown
 
-SEND: Final = "send"
-POLL: Final = "poll"
-TXN: Final = "txn"
 ASSIGN: Final = "assign"
 SUBSCRIBE: Final = "subscribe"
 #: Operations that hold parts.
-OF_PARTS: Final = (SEND, POLL, TXN)
+OF_PARTS: Final = (SEND, POLL, TXN, ABORT)
 #: Operations of Jepsen's that tell nothing of a log: a client is closed, partitions are listed.
 _IGNORED: Final = ("crash", "debug-topic-partitions")
-_ANSWERED: Final = (2, 3)
+_ANSWERED: Final = (2, 3, 4)
 _PAIR: Final = 2
 
 
@@ -58,6 +58,8 @@ class Polled(NamedTuple):
     position: int | None
     #: Offset from which it was asked to read; None: from where its consumer was.
     start: int | None = None
+    #: End of the log, which it cannot come to: a transaction before it stays open.
+    out_of_reach: int | None = None
 
 
 def name_of(key: Any) -> str:
@@ -73,12 +75,14 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
     for part, done in zip(asked, answered, strict=True):
         if _function(part) == SEND:
             value, offset = part[2], None
-            if is_ok and _tells_offset(value, done[2]):
+            # Nobody who reads what is committed finds an aborted record at its offset.
+            if is_ok and operation.f != ABORT and _tells_offset(value, done[2]):
                 offset = _offset(done[2][0])
             yield Sent(name_of(part[1]), hashable(value), offset)
         elif is_ok:
             starts = _offsets_by_key(part[1:2])
             positions = _offsets_by_key(done[2:3])
+            ends = _offsets_by_key(done[3:])
             read_by_key = {name_of(key): records for key, records in _items(done[1])}
             for name in {**starts, **positions, **read_by_key}:
                 records = read_by_key.get(name, ())
@@ -86,7 +90,7 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
                     (offset if type(offset) is int else int(size_of(offset)), hashable(value))
                     for offset, value in records
                 ]
-                yield Polled(name, read, positions.get(name), starts.get(name))
+                yield Polled(name, read, positions.get(name), starts.get(name), ends.get(name))
 
 
 def asks_to_poll(operation: PairedOperation) -> bool:
@@ -198,11 +202,14 @@ def _problem_of_answer(part: Sequence[Any], done: Any) -> str | None:
         for record in cast("Sequence[Any]", records):
             if not is_list_of(record, 2) or not _is_offset(record[0]):
                 return f"a record is [offset, value], and not {shown(record)}"
-    if answer[2:] and not _is_map(answer[2]):
-        return f"the positions of a consumer are offsets by key, and not {shown(answer[2])}"
-    at = [position for _, position in _items(answer[2])] if answer[2:] else []
-    wrong_ones = [position for position in at if not _is_offset(position)]
-    return f"{shown(wrong_ones[0])} is no offset" if wrong_ones else None
+    return next(filter(None, map(_problem_of_offsets, answer[2:])), None)
+
+
+def _problem_of_offsets(given: Any) -> str | None:
+    if not _is_map(given):
+        return f"the positions of a consumer are offsets by key, and not {shown(given)}"
+    wrong = [position for _, position in _items(given) if not _is_offset(position)]
+    return f"{shown(wrong[0])} is no offset" if wrong else None
 
 
 def _function(part: Any) -> Any:

@@ -18,6 +18,7 @@ from splitbrain.checker.logs.parts import (
     parts_of,
     starts_of,
 )
+from splitbrain.contracts.log import ABORT
 from splitbrain.history.records import PairedOperation
 
 
@@ -54,7 +55,12 @@ class Send:
     @property
     def is_acknowledged(self) -> bool:
         """Whether its operation was ``ok``: of a transaction, its commit."""
-        return self.operation.type == "ok"
+        return self.operation.type == "ok" and self.operation.f != ABORT
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it is certainly nowhere: it failed, or was never to be committed."""
+        return self.operation.type == "fail" or self.operation.f == ABORT
 
 
 class Log:
@@ -68,8 +74,17 @@ class Log:
         self.passes: list[Pass] = []
         #: Ends of the log that final reads told, each with the offset from which on all was read.
         self.ends: list[Pass] = []
+        #: Final reads that a transaction stopped: who, where, and the end of the log.
+        self.stopped: list[tuple[PairedOperation, int, int]] = []
         #: Steps of consumers back: who, to which offset, and the next one before that.
         self.steps_back: list[tuple[PairedOperation, int, int]] = []
+
+    def note_end(self, final: PairedOperation, start: int, end: int, beyond: int | None) -> None:
+        """Note where a final read came to, and the end where that lies beyond."""
+        if beyond is None:
+            self.ends.append(Pass(start, end, final))
+        else:
+            self.stopped.append((final, end, beyond))
 
 
 class _Consumer:
@@ -178,4 +193,4 @@ class _Reader:
         consumer.places[polled.key] = place
         if operation.final and polled.position is not None:
             start = consumer.starts.get(polled.key, polled.position)
-            log.ends.append(Pass(start, polled.position, operation))
+            log.note_end(operation, start, polled.position, polled.out_of_reach)

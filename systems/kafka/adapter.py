@@ -34,12 +34,26 @@ IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, jars=".
 #: Any base64 UUID; the nodes of one cluster have the same.
 _CLUSTER: Final = "q1Sh-9_ISia_zwGINzRvyQ"
 _REPLICAS_MAX: Final = 3
+_IN_SYNC_OF_TRANSACTIONS: Final = 2
 _HEAP_MIB: Final = 160
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 _UNCLEAN: Final = "unclean.leader.election.enable"
 #: Decided when a node's folder is formatted: whether controllers remember who may lead (KIP-966).
 _ELIGIBLE: Final = "eligible.leader.replicas.version"
+#: Whether a broker asks the coordinator before it appends a record of a transaction.
+_VERIFIES: Final = "transaction.partition.verification.enable"
 _SESSION_S: Final = 3
+#: Of the cluster and its clients (KIP-890), decided at formatting, too.
+_TRANSACTIONS: Final = "transaction.version"
+_FEATURES: Final = (_ELIGIBLE, _TRANSACTIONS)
+#: Traits of clients, which their driver knows.
+_OF_CLIENTS: Final[Mapping[str, str | tuple[str, ...]]] = {
+    "acks": ("all", "1"),
+    "enable.idempotence": ("false", "true"),
+    _TRANSACTIONS: ("2", "1"),
+    "late.ends": ("no", "yes"),
+    "late.records": ("no", "yes"),
+}
 #: Of all nodes. A broker that is gone is fenced after three seconds and not nine; buffers are small
 #: where nobody compacts.
 _CONFIGURATION: Final[Mapping[str, str]] = {
@@ -51,6 +65,8 @@ _CONFIGURATION: Final[Mapping[str, str]] = {
     "log.cleaner.dedupe.buffer.size": "4194304",
     "log.index.size.max.bytes": "1048576",
     "auto.create.topics.enable": "false",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 
@@ -65,10 +81,11 @@ class KafkaSystem(ServerSystem):
     node_counts = range(1, 6)
     reads_speak_for: ReadsSpeakFor = "converged"
     settings: Mapping[str, str | tuple[str, ...]] = {
-        "acks": ("all", "1"),
+        **_OF_CLIENTS,
         _MIN_IN_SYNC: ("2", "1", "3"),
         _UNCLEAN: ("false", "true"),
         _ELIGIBLE: ("1", "0"),
+        _VERIFIES: ("true", "false"),
     }
     log_patterns = (
         LogPattern(r"\bFATAL\b", "The node gave up."),
@@ -112,8 +129,8 @@ class KafkaSystem(ServerSystem):
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
         """Return the start of a node, whose folder is formatted in its first life."""
         path = server.file("server.properties", self._configuration(server, others))
-        feature = f"{_ELIGIBLE}={self.setting(_ELIGIBLE)}"
-        return ("kafka-node", path, _CLUSTER, "--feature", feature)
+        features = [("--feature", f"{name}={self.setting(name)}") for name in _FEATURES]
+        return ("kafka-node", path, _CLUSTER, *(word for pair in features for word in pair))
 
     def _configuration(self, server: Server, others: Sequence[Server]) -> str:
         members = sorted((server, *others), key=lambda each: each.number)
@@ -129,8 +146,10 @@ class KafkaSystem(ServerSystem):
             f"CONTROLLER://{server.address(PEER_PORT)}",
             "log.dirs": f"{server.placement.data_path}/log",
             "offsets.topic.replication.factor": str(replicas),
+            "transaction.state.log.replication.factor": str(replicas),
+            "transaction.state.log.min.isr": str(min(_IN_SYNC_OF_TRANSACTIONS, replicas)),
             _MIN_IN_SYNC: str(min(int(self.setting(_MIN_IN_SYNC)), replicas)),
-            _UNCLEAN: self.setting(_UNCLEAN),
+            **{name: self.setting(name) for name in (_UNCLEAN, _VERIFIES)},
         }
         return "".join(f"{name}={value}\n" for name, value in lines.items())
 
@@ -174,4 +193,5 @@ class KafkaSystem(ServerSystem):
         from splitbrain.systems.kafka.library import driver_kind
 
         workload = None if self.experiment is None else self.experiment.workload
-        return driver_kind()({"acks": self.setting("acks")}, {}, workload or LOG)
+        options = {name: self.setting(name) for name in _OF_CLIENTS}
+        return driver_kind()(options, {}, workload or LOG)

@@ -8,6 +8,8 @@ whether it leads.
 """
 
 import asyncio
+import time
+import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -21,6 +23,8 @@ from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.client import KafkaClient, Topic
 from splitbrain.systems.kafka.exchange import (
     NO_ERROR,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
     End,
     KafkaConnection,
     NotKafkaError,
@@ -29,12 +33,31 @@ from splitbrain.systems.kafka.exchange import (
     View,
     error_name,
 )
+from splitbrain.systems.kafka.producer import (
+    TRANSACTION_TIMEOUT_MS,
+    TRANSACTION_VERSIONS,
+    ProducerKind,
+)
 from splitbrain.systems.questions import not_yet
 
 _TIMEOUT_S: Final = 5.0
 _CREATE_TIMEOUT_MS: Final = 4000
 _REPLICAS_MAX: Final = 3
 _ACKS: Final = {"all": -1, "1": 1}
+_IDEMPOTENCE: Final = "enable.idempotence"
+_TRANSACTIONS: Final = "transaction.version"
+_LATE_ENDS: Final = "late.ends"
+_LATE_RECORDS: Final = "late.records"
+_CHOICES: Final = {
+    "acks": ("all", "1"),
+    _IDEMPOTENCE: ("false", "true"),
+    _TRANSACTIONS: TRANSACTION_VERSIONS,
+    _LATE_ENDS: ("no", "yes"),
+    _LATE_RECORDS: ("no", "yes"),
+}
+#: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
+#: as long again for one that has just become it.
+_TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
 _NOT_CONTROLLER: Final = 41
 _PARTITIONS_MAX: Final = 1000
@@ -47,6 +70,12 @@ class KafkaDriver(Driver):
     workloads: Sequence[str] = ("set", LOG)
     settings: Mapping[str, str] = {
         "acks": "all or 1; by default all",
+        _IDEMPOTENCE: "true or false: whether producers of a log send again; by default false",
+        _TRANSACTIONS: "2 or 1, as the cluster has it; by default 2",
+        _LATE_ENDS: "yes or no: whether a request that ends a transaction comes once more, in the "
+        "next one; by default no",
+        _LATE_RECORDS: "yes or no: whether the last record of a transaction that is aborted comes "
+        "behind its end; by default no",
         "topic": "made unless it is there; by default splitbrain",
         "partitions": "of the topic; by default 12",
         "replicas": "of a topic that is made; by default one at each broker, at most 3",
@@ -64,16 +93,34 @@ class KafkaDriver(Driver):
         self, options: Mapping[str, str], environment: Mapping[str, str], workload: str
     ) -> None:
         super().__init__(options, environment, workload)
-        acks = options.get("acks", "all")
-        if acks not in _ACKS:
-            raise UsageError(f"--setting acks cannot be {acks!r}", "Choose all or 1")
+        chosen = {name: options.get(name, choices[0]) for name, choices in _CHOICES.items()}
+        for name, choices in _CHOICES.items():
+            if chosen[name] not in choices:
+                raise UsageError(
+                    f"--setting {name} cannot be {chosen[name]!r}", f"Choose {' or '.join(choices)}"
+                )
+        producers = ProducerKind(
+            is_idempotent=chosen[_IDEMPOTENCE] == "true",
+            transaction_version=chosen[_TRANSACTIONS],
+            has_late_ends=chosen[_LATE_ENDS] == "yes",
+            has_late_records=chosen[_LATE_RECORDS] == "yes",
+        )
         partitions = _count(options, "partitions", _PARTITIONS_MAX) or 12
         if workload == LOG and partitions < len(LOGS):
             raise UsageError(
                 f"--setting partitions={partitions} leaves no place for {len(LOGS)} logs",
                 f"Give {len(LOGS)} or more",
             )
-        self._topic = Topic(options.get("topic") or "splitbrain", partitions, _ACKS[acks])
+        self._topic = Topic(
+            options.get("topic") or "splitbrain",
+            partitions,
+            _ACKS[chosen["acks"]],
+            producers,
+            reads_committed=workload == LOG,
+        )
+        #: Transactional ids that no client has: the next one to take it ends what was left open.
+        self._free_ids: list[str] = []
+        self._settled_at: float | None = None
         self._replicas = _count(options, "replicas", _REPLICAS_MAX)
 
     async def prepare(self, there: Address) -> None:
@@ -129,7 +176,9 @@ class KafkaDriver(Driver):
 
     def open_client(self, node: NodeName, there: Address) -> KafkaClient:
         """Return a fresh client, which asks this node first."""
-        return KafkaClient(node, {**self.targets, node: there}, self._topic)
+        own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
+        targets = {**self.targets, node: there}
+        return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append)
 
     @property
     def names_leaders(self) -> bool:
@@ -152,14 +201,37 @@ class KafkaDriver(Driver):
         ]
         return max(found, key=lambda view: view.epoch or 0, default=LeaderView(None, None))
 
-    async def _end_at(self, node: NodeName, partition: int, timeout_s: float) -> End | None:
+    async def _end_at(
+        self,
+        node: NodeName,
+        partition: int,
+        timeout_s: float,
+        isolation: int = READ_UNCOMMITTED,
+    ) -> End | None:
         with suppress(OSError, EOFError, NotKafkaError, RefusedError):
             async with self._connected(node, timeout_s) as connection:
-                return await connection.end(self._topic.name, partition)
+                return await connection.end(self._topic.name, partition, isolation)
         return None
 
+    async def _require_no_transactions(self) -> None:
+        """Raise HarnessError while transactions are open that may be."""
+        if self._settled_at is None:
+            self._settled_at = time.monotonic()
+        may_be_open = time.monotonic() - self._settled_at < _TRANSACTIONS_END_S
+        for log in LOGS if may_be_open else ():
+            for node in self.targets:
+                high, stable = [
+                    await self._end_at(node, int(log), _TIMEOUT_S, isolation)
+                    for isolation in (READ_UNCOMMITTED, READ_COMMITTED)
+                ]
+                if high and stable and stable.offset < high.offset:
+                    raise _unfit(f"a transaction is open at offset {stable.offset} of log {log}")
+
     async def converged(self) -> None:
-        """Return when all brokers name the same leaders, and all replicas are in sync."""
+        """Return when all brokers name the same leaders, and all replicas are in sync.
+
+        Transactions are waited for as long as they may be open.
+        """
         views = await asyncio.gather(*map(self._partitions_at, self.targets))
         first = views[0]
         for node, view in zip(self.targets, views, strict=True):
@@ -171,6 +243,8 @@ class KafkaDriver(Driver):
                     raise _unfit(f"{node}: {in_sync} of partition {row.number}")
             if view != first:
                 raise _unfit(f"{node} and {next(iter(self.targets))} name different leaders")
+        if self._topic.reads_committed:
+            await self._require_no_transactions()
 
     async def _partitions_at(self, node: NodeName) -> Sequence[Partition]:
         try:

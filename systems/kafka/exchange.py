@@ -9,7 +9,7 @@ definitions of Kafka 4.3 and KIP-207, KIP-320, KIP-392.
 
 import asyncio
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -25,10 +25,10 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import (  # pyright: ignore[reportMissingTypeStubs]
     ProduceRequest,
 )
-from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.kafka.records import DamagedError, Stamp, batch_of, records_of
 
 #: Versions asked for, by the request.
 VERSIONS: Final = {
@@ -42,15 +42,14 @@ NO_ERROR: Final = 0
 _NOT_LEADER_OR_FOLLOWER: Final = 6
 _LATEST: Final = -1
 _NO_REPLICA: Final = -1
-_READ_UNCOMMITTED: Final = 0
-_FORMAT: Final = 2
+#: Of readers: all below the high watermark, or what is committed, below the last stable offset.
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
 _CHUNK_BYTES: Final = 65_536
 _FETCH_BYTES: Final = 10_000_000
 #: Configuration under which a topic keeps all of its records.
 _KEEP_ALL: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _ERRORS: Final = cast("Mapping[int, Any]", kafka_errors)
-_Records: Final = cast("Any", MemoryRecords)
-_Builder: Final = cast("Any", MemoryRecordsBuilder)
 
 
 class NotKafkaError(Exception):
@@ -67,7 +66,7 @@ class RefusedError(Exception):
 
 
 class End(msgspec.Struct, frozen=True):
-    """End of a partition as its leader has it: its high watermark."""
+    """End of a partition as its leader has it: its high watermark, or its last stable offset."""
 
     offset: int
     #: -1: the broker does not say.
@@ -121,7 +120,8 @@ class KafkaConnection:
         """Drop the connection."""
         self._writer.close()
 
-    async def _ask(self, request: Any) -> Any:
+    async def ask(self, request: Any) -> Any:
+        """Send a request and return its answer, as the library decodes it."""
         self._protocol.send_request(request)
         self._writer.write(self._protocol.send_bytes())
         while True:
@@ -137,7 +137,7 @@ class KafkaConnection:
 
     async def require_versions(self) -> None:
         """Ask which requests the broker knows; raises NotKafkaError with the one that it lacks."""
-        answer = await self._ask(ApiVersionsRequest(version=0))
+        answer = await self.ask(ApiVersionsRequest(version=0))
         known = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
         for request, version in VERSIONS.items():
             least, most = known.get(request.API_KEY, (0, -1))
@@ -148,7 +148,7 @@ class KafkaConnection:
     async def view(self, topic: str) -> View:
         """Ask for brokers and a topic."""
         asked = MetadataRequest.MetadataRequestTopic(name=topic)
-        answer = await self._ask(
+        answer = await self.ask(
             MetadataRequest(version=7, topics=[asked], allow_auto_topic_creation=False)
         )
         (found,) = answer.topics
@@ -176,14 +176,14 @@ class KafkaConnection:
             assignments=[],
             configs=configs,
         )
-        answer = await self._ask(
+        answer = await self.ask(
             CreateTopicsRequest(
                 version=2, topics=[wanted], timeout_ms=timeout_ms, validate_only=False
             )
         )
         return answer.topics[0].error_code
 
-    async def end(self, topic: str, partition: int) -> End:
+    async def end(self, topic: str, partition: int, isolation: int = READ_UNCOMMITTED) -> End:
         """Ask for a partition's end; only who believes to lead it answers.
 
         A new leader refuses until it knows all that was committed before it.
@@ -192,37 +192,45 @@ class KafkaConnection:
         asked = kind.ListOffsetsPartition(
             partition_index=partition, current_leader_epoch=-1, timestamp=_LATEST
         )
-        answer = await self._ask(
+        answer = await self.ask(
             ListOffsetsRequest(
                 version=4,
                 replica_id=_NO_REPLICA,
-                isolation_level=_READ_UNCOMMITTED,
+                isolation_level=isolation,
                 topics=[kind(name=topic, partitions=[asked])],
             )
         )
         row = answer.topics[0].partitions[0]
-        _require_none(row.error_code)
+        require_none(row.error_code)
         return End(row.offset, row.leader_epoch)
 
     async def records(
-        self, topic: str, partition: int, end: End, *, start: int = 0, most: int | None = None
+        self,
+        topic: str,
+        partition: int,
+        end: End,
+        *,
+        start: int = 0,
+        most: int | None = None,
+        isolation: int = READ_UNCOMMITTED,
     ) -> tuple[list[tuple[int, bytes]], int]:
         """Fetch records below the end, from a leader that is still the same.
 
         Returns offsets and values, and the offset behind them: the end, unless there are ``most``
-        of them before it.
+        of them before it. Records of aborted transactions are left out of what is committed.
         """
         found: list[tuple[int, bytes]] = []
         offset = start
         while offset < end.offset and (most is None or len(found) < most):
-            read = await self._fetch(topic, partition, offset, end.epoch)
+            row = await self._fetch(topic, partition, offset, end.epoch, isolation)
             before = offset
             try:
-                for batch in _Records(read):
-                    found += _records_of(batch, offset, end.offset)
-                    offset = max(offset, batch.next_offset)
-            except (KafkaError, AttributeError, struct.error, IndexError, *UNREADABLE) as error:
-                raise NotKafkaError from error
+                read, offset = records_of(
+                    bytes(row.records or b""), row.aborted_transactions or (), offset, end.offset
+                )
+            except DamagedError as error:
+                raise NotKafkaError(str(error)) from error
+            found += read
             if offset <= before:
                 raise NotKafkaError(f"nothing is at offset {offset}, and the end is {end.offset}")
         if most is not None and len(found) > most:
@@ -231,7 +239,9 @@ class KafkaConnection:
             offset = found[-1][0] + 1
         return found, max(start, min(offset, end.offset))
 
-    async def _fetch(self, topic: str, partition: int, offset: int, epoch: int) -> bytes:
+    async def _fetch(
+        self, topic: str, partition: int, offset: int, epoch: int, isolation: int
+    ) -> Any:
         kind = FetchRequest.FetchTopic
         asked = kind.FetchPartition(
             partition=partition,
@@ -240,38 +250,44 @@ class KafkaConnection:
             log_start_offset=-1,
             partition_max_bytes=_FETCH_BYTES,
         )
-        answer = await self._ask(
+        answer = await self.ask(
             FetchRequest(
                 version=10,
                 replica_id=_NO_REPLICA,
                 max_wait_ms=0,
                 min_bytes=0,
                 max_bytes=_FETCH_BYTES,
-                isolation_level=_READ_UNCOMMITTED,
+                isolation_level=isolation,
                 session_id=0,
                 session_epoch=-1,
                 topics=[kind(topic=topic, partitions=[asked])],
                 forgotten_topics_data=[],
             )
         )
-        _require_none(answer.error_code)
+        require_none(answer.error_code)
         row = answer.responses[0].partitions[0]
-        _require_none(row.error_code)
-        return bytes(row.records or b"")
+        require_none(row.error_code)
+        return row
 
     async def produce(
-        self, topic: str, partition: int, value: bytes, acks: int, timeout_ms: int
+        self,
+        topic: str,
+        partition: int,
+        value: bytes,
+        acks: int,
+        timeout_ms: int,
+        stamp: Stamp | None = None,
     ) -> tuple[int, int]:
-        """Send one record, without a producer's id; returns the error's code and the offset.
+        """Send one record, with a producer's id if it has one; returns error code and offset.
 
         The offset is -1 where nothing was appended.
         """
         kind = ProduceRequest.TopicProduceData
-        data = kind.PartitionProduceData(index=partition, records=_encoded(value))
-        answer = await self._ask(
+        data = kind.PartitionProduceData(index=partition, records=batch_of(value, stamp))
+        answer = await self.ask(
             ProduceRequest(
-                version=7,
-                transactional_id=None,
+                version=VERSIONS[ProduceRequest] if stamp is None else stamp.produce_version,
+                transactional_id=None if stamp is None else stamp.transactional_id,
                 acks=acks,
                 timeout_ms=timeout_ms,
                 topic_data=[kind(name=topic, partition_data=[data])],
@@ -281,24 +297,7 @@ class KafkaConnection:
         return row.error_code, row.base_offset
 
 
-def _require_none(code: int) -> None:
+def require_none(code: int) -> None:
+    """Raise RefusedError for a code that is an error's."""
     if code != NO_ERROR:
         raise RefusedError(code)
-
-
-def _encoded(value: bytes) -> bytes:
-    builder = _Builder(magic=_FORMAT, compression_type=0, batch_size=0)
-    # A topic that is compacted keeps the last record of each key: that must be every record.
-    builder.append(timestamp=None, key=value, value=value)
-    builder.close()
-    return bytes(builder.buffer())
-
-
-def _records_of(batch: Any, start: int, end: int) -> Sequence[tuple[int, bytes]]:
-    if not batch.validate_crc():
-        raise NotKafkaError("a batch of records is damaged")
-    if batch.is_control_batch:
-        return ()
-    return [
-        (record.offset, record.value or b"") for record in batch if start <= record.offset < end
-    ]

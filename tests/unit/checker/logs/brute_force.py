@@ -28,7 +28,7 @@ class Facts:
         self.sender: dict[Record, int] = {
             (part[1], part[2]): one.index
             for one in operations
-            if one.f in ("send", "txn")
+            if one.f in ("send", "txn", "abort")
             for part in one.argument
             if part[0] == "send"
         }
@@ -69,7 +69,7 @@ class Facts:
             if one.f == "assign":
                 starts = one.argument if isinstance(one.argument, dict) else {}
                 place, first, had = dict(starts), dict(starts), {}
-            if one.f not in ("poll", "txn") or one.type != "ok":
+            if one.f not in ("poll", "txn", "abort") or one.type != "ok":
                 if one.f != "assign" and ["poll"] in one.argument:
                     place, first = {}, {}
                 continue
@@ -133,6 +133,8 @@ class Facts:
             sender = self.sender.get((key, value))
             if sender is None or self.operations[sender].type == "fail":
                 return False
+            if self.operations[sender].f == "abort":
+                return False
             of = self.operations[sender]
             for reader in readers:
                 by = self.operations[reader]
@@ -168,6 +170,8 @@ class Facts:
             for (of, value), sender in self.sender.items():
                 one = self.operations[sender]
                 by = commits.get(sender) if one.f == "txn" else one.end
+                if one.f == "abort":
+                    continue
                 if of != key or by is None or by >= began or one.type == "fail":
                     continue
                 if one.f == "send" and one.type != "ok":

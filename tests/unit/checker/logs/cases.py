@@ -59,6 +59,19 @@ def txn(
     return "txn", asked, start, end, fields
 
 
+def given_up(start: int, end: int | None, *parts: Any, outcome: str = "ok") -> Any:
+    """Transaction that its client means to abort; parts as of ``txn``."""
+    _, *rest = txn(start, end, *parts, outcome=outcome)
+    return "abort", *rest
+
+
+def stopped(start: int, at: int, end: int, *, final: bool = True) -> list[Any]:
+    """A record of ``k``, whose end is told behind the place that the read came to."""
+    answer = [["poll", {"k": [[0, 1]]}, {"k": at}, {"k": end}]]
+    fields = {"process": 9, "result": answer, "final": final}
+    return [assigned(start), ("poll", [["poll"]], start, start + 1, fields)]
+
+
 def whole(start: int, process: int = 9, **logs: list[list[int]]) -> list[Any]:
     """All of these logs by a final read: those of ``k`` are ``k=[[offset, value], ...]``."""
     ends = {key: records[-1][0] + 1 if records else 0 for key, records in logs.items()}
@@ -138,6 +151,24 @@ CASES: dict[str, tuple[list[PairedOperation], list[PairedOperation]]] = {
         history(sent(1, None, 0, outcome="fail", result=None), assigned(4), polled([[0, 1]], 5)),
         history(open_send(1, 0), assigned(4), polled([[0, 1]], 5)),
     ),
+    "aborted-read, of what was given up": (
+        history(given_up(0, 1, ["k", 1, 0]), assigned(4), polled([[0, 1]], 5)),
+        # Nobody reads it, and its offset is passed over.
+        history(given_up(0, 1, ["k", 1, 0]), sent(2, 2, 2), *whole(4, k=[[2, 2]])),
+    ),
+    "aborted-read, of an abort without an answer": (
+        history(given_up(0, None, ["k", 1, 0], outcome="info"), assigned(4), polled([[0, 1]], 5)),
+        history(open_send(1, 0), assigned(4), polled([[0, 1]], 5)),
+    ),
+    "precommitted-read, of what was given up": (
+        history(given_up(0, 2, ["k", 1, 0], {"k": [[0, 1]]})),
+        history(given_up(0, 2, ["k", 1, 0], {"k": []})),
+    ),
+    "hanging-transaction": (
+        history(sent(1, 0, 0), *whole(2, 8, k=[[0, 1]]), *stopped(4, 1, 3)),
+        # During the run it may be open.
+        history(sent(1, 0, 0), *whole(2, 8, k=[[0, 1]]), *stopped(4, 1, 3, final=False)),
+    ),
     "precommitted-read": (
         history(txn(0, 2, ["k", 1, 0], {"k": [[0, 1]]})),
         # The next transaction of the process.
@@ -187,6 +218,19 @@ CASES: dict[str, tuple[list[PairedOperation], list[PairedOperation]]] = {
             txn(4, 9, ["m", 3, 0]),
         ),
     ),
+    "G1c, by time, of a poll": (
+        # It read what rests on a transaction that began once it had ended.
+        history(
+            txn(0, 9, ["k", 1, 0], {"m": [[0, 3]]}),
+            *(assigned(2), polled([[0, 1]], 3)),
+            txn(5, 9, ["m", 3, 0]),
+        ),
+        history(
+            txn(0, 9, ["k", 1, 0], {"m": [[0, 3]]}),
+            *(assigned(2), polled([[0, 1]], 3)),
+            txn(4, 9, ["m", 3, 0]),
+        ),
+    ),
     "end-went-back": (
         history(
             *whole(0, 8, k=[]),
@@ -207,6 +251,55 @@ CASES: dict[str, tuple[list[PairedOperation], list[PairedOperation]]] = {
     "nonmonotonic-send": (
         history(sent(1, 1, 0), sent(2, 0, 2), *whole(4, k=[[0, 2], [1, 1]])),
         history(sent(1, 1, 0), sent(2, 0, 1), *whole(4, k=[[0, 2], [1, 1]])),
+    ),
+    "nonmonotonic-send, behind a commit that others read": (
+        # By 3 all of the transaction was there, whatever was read of it.
+        history(
+            txn(0, 9, ["l", 1, 0], ["k", 2, 1]),
+            *(assigned(2, 8, {"l": 0}), txn(2, 3, {"l": [[0, 1]]}, process=8)),
+            sent(3, 0, 4),
+        ),
+        history(
+            txn(0, 9, ["l", 1, 0], ["k", 2, 1]),
+            *(assigned(2, 8, {"l": 0}), txn(2, 4, {"l": [[0, 1]]}, process=8)),
+            sent(3, 0, 4),
+        ),
+    ),
+    "nonmonotonic-send, behind a commit that a poll read": (
+        history(
+            txn(0, 9, ["l", 1, 0], ["k", 2, 1]),
+            (
+                "poll",
+                [["poll", {"l": 0}]],
+                2,
+                3,
+                {"result": [["poll", {"l": [[0, 1]]}]], "process": 8},
+            ),
+            sent(3, 0, 4),
+        ),
+        history(
+            txn(0, 9, ["l", 1, 0], ["k", 2, 1]),
+            (
+                "poll",
+                [["poll", {"l": 0}]],
+                2,
+                4,
+                {"result": [["poll", {"l": [[0, 1]]}]], "process": 8},
+            ),
+            sent(3, 0, 4),
+        ),
+    ),
+    "lost, of a commit that others read": (
+        history(
+            txn(0, 9, ["l", 1, 0], ["k", 2, 0]),
+            *(assigned(2, 8, {"l": 0}), txn(2, 3, {"l": [[0, 1]]}, process=8)),
+            *whole(4, k=[]),
+        ),
+        history(
+            txn(0, 9, ["l", 1, 0], ["k", 2, 0]),
+            *(assigned(2, 8, {"l": 0}), txn(2, 4, {"l": [[0, 1]]}, process=8)),
+            *whole(4, k=[]),
+        ),
     ),
     "nonmonotonic-poll": (
         history(sent(1, 0, 0), assigned(2), polled([[0, 1]], 2), polled([[0, 1]], 4)),

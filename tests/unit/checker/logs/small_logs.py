@@ -40,6 +40,7 @@ class World:
         #: Per key offset, value, and the index of who sent it.
         self.logs: dict[str, list[tuple[int, int, int]]] = {key: [] for key in self.keys}
         self.committed: set[int] = set()
+        self.aborted: set[int] = set()
         self.operations: list[PairedOperation] = []
         self.now = 0
         self.values = 0
@@ -59,6 +60,8 @@ class World:
         """Records that are committed, up to the first that is not."""
         found: list[tuple[int, int]] = []
         for offset, value, index in self.logs[key]:
+            if index in self.aborted:
+                continue
             if index not in self.committed:
                 break
             found.append((offset, value))
@@ -70,10 +73,12 @@ class World:
         start = self.tick()
         outcome = random.choice(("ok", "ok", "ok", "info", "fail"))
         happens = outcome == "ok" or (outcome == "info" and random.random() < 0.7)
+        if f == "txn" and random.random() < 0.2:
+            f = "abort"
         asked: Parts = []
         answered: Parts = []
         for _ in range(parts):
-            if f == "txn" and ["poll"] not in asked and random.random() < 0.4:
+            if f != "send" and ["poll"] not in asked and random.random() < 0.4:
                 asked.append(["poll"])
                 found = {key: self.visible(key)[-2:] for key in self.keys}
                 answered.append(["poll", {k: [list(r) for r in read] for k, read in found.items()}])
@@ -84,7 +89,7 @@ class World:
             offset = self.append(key, self.values, index) if happens else None
             answered.append(["send", key, [offset, self.values]])
         if happens:
-            self.committed.add(index)
+            (self.aborted if f == "abort" else self.committed).add(index)
         self.tick()
         self.operations.append(
             operation(
@@ -197,7 +202,7 @@ def sends_of(operations: list[PairedOperation]) -> list[tuple[int, str, int]]:
     return [
         (place, part[1], part[2])
         for place, one in enumerate(operations)
-        if one.f in ("send", "txn")
+        if one.f in ("send", "txn", "abort")
         for part in one.argument
         if part[0] == "send"
     ]

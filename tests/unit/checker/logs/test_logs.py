@@ -119,7 +119,10 @@ def test_keys_of_answers_are_those_that_were_asked_whatever_json_makes_of_them()
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        (("read", None, 0, 1, {}), "operations on a log are send, poll, txn, assign and subscribe"),
+        (
+            ("read", None, 0, 1, {}),
+            "operations on a log are send, poll, txn, abort, assign and subscribe",
+        ),
         (("send", 5, 0, 1, {}), "is a list of parts, and not 5"),
         (("send", [["sent", "k", 1]], 0, 1, {}), "a part is"),
         (("send", [["send", "k"]], 0, 1, {}), "a part is"),

@@ -16,7 +16,16 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.protocol.producer.transaction import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from splitbrain.contracts.names import NodeName
@@ -24,7 +33,13 @@ from splitbrain.contracts.runtime import Address
 
 UNKNOWN_TOPIC = 3
 NOT_LEADER = 6
+NOT_COORDINATOR = 16
+_FIRST_ID = 70
 _ANSWERS: dict[Any, Any] = {
+    AddPartitionsToTxnRequest: AddPartitionsToTxnResponse,
+    EndTxnRequest: EndTxnResponse,
+    FindCoordinatorRequest: FindCoordinatorResponse,
+    InitProducerIdRequest: InitProducerIdResponse,
     ApiVersionsRequest: ApiVersionsResponse,
     CreateTopicsRequest: CreateTopicsResponse,
     FetchRequest: FetchResponse,
@@ -44,6 +59,9 @@ class Shared(msgspec.Struct):
     leader: int = 1
     epoch: int = 4
     in_sync: tuple[int, ...] | None = None
+    #: Node id of who coordinates all transactions, and ids given out so far.
+    coordinator: int = 1
+    ids: int = 0
 
 
 class FakeBroker:
@@ -61,6 +79,16 @@ class FakeBroker:
         self.has_large_batches = False
         #: Error and offset in answer to a produce; None: appended and acknowledged.
         self.produce_error: tuple[int, int] | None = None
+        #: The same of the next produces, before all others; ends of transactions, likewise.
+        self.produce_errors: list[tuple[int, int] | None] = []
+        self.end_txn_errors: list[int] = []
+        #: Batches as they came: producer's id, epoch, sequence, whether in a transaction.
+        self.stamps: list[tuple[int, int, int, bool]] = []
+        #: Transactions as they ended: epoch, whether it committed.
+        self.ended: list[tuple[int, bool]] = []
+        self.stable: int | None = None
+        #: Producer and first offset of aborted transactions.
+        self.aborted: list[tuple[int, int]] = []
         self.end_error = 0
         self.fetch_error = 0
         self.create_error = 0
@@ -150,19 +178,21 @@ class FakeBroker:
     def _listoffsets(self, request: Any, answer: Any) -> Any:
         (topic,) = request.topics
         (asked,) = topic.partitions
-        assert (asked.timestamp, request.isolation_level) == (-1, 0)
+        assert asked.timestamp == -1
         code = self.end_error or (0 if self.leads else NOT_LEADER)
         row = answer.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
             partition_index=asked.partition_index,
             error_code=code,
             timestamp=-1,
-            offset=-1 if code else self._end(),
+            offset=-1 if code else self._end(request.isolation_level),
             leader_epoch=-1 if code else self.shared.epoch - (self.believes is not None),
         )
         told = answer.ListOffsetsTopicResponse(name=topic.name, partitions=[row])
         return answer(throttle_time_ms=0, topics=[told])
 
-    def _end(self) -> int:
+    def _end(self, isolation: int) -> int:
+        if isolation and self.stable is not None:
+            return self.stable
         return len(self.log) if self.high_watermark is None else self.high_watermark
 
     def _fetch(self, request: Any, answer: Any) -> Any:
@@ -184,7 +214,12 @@ class FakeBroker:
             high_watermark=len(self.log),
             last_stable_offset=len(self.log),
             log_start_offset=0,
-            aborted_transactions=None,
+            aborted_transactions=[
+                answer.FetchableTopicResponse.PartitionData.AbortedTransaction(
+                    producer_id=producer, first_offset=first
+                )
+                for producer, first in self.aborted
+            ],
             records=records,
         )
         told = answer.FetchableTopicResponse(topic=topic.topic, partitions=[row])
@@ -194,10 +229,16 @@ class FakeBroker:
         (topic,) = request.topic_data
         (data,) = topic.partition_data
         self.acks, self.timeout_ms = request.acks, request.timeout_ms
-        code, offset = self.produce_error or (0, len(self.log))
-        if offset >= 0:
-            batches: Any = MemoryRecords(bytes(data.records))
-            self.log += [record.value for batch in batches for record in batch]
+        error = self.produce_errors.pop(0) if self.produce_errors else self.produce_error
+        code, offset = error or (0, len(self.log))
+        batches: Any = MemoryRecords(bytes(data.records))
+        for batch in batches:
+            in_transaction = request.transactional_id is not None
+            assert batch.is_transactional == in_transaction
+            stamp = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+            self.stamps.append((*stamp, in_transaction))
+            if offset >= 0:
+                self.log += [record.value for record in batch]
         row = answer.TopicProduceResponse.PartitionProduceResponse(
             index=data.index,
             error_code=code,
@@ -207,6 +248,50 @@ class FakeBroker:
         )
         told = answer.TopicProduceResponse(name=topic.name, partition_responses=[row])
         return answer(responses=[told], throttle_time_ms=0)
+
+    def _findcoordinator(self, request: Any, answer: Any) -> Any:
+        assert request.key_type == 1
+        return answer(
+            throttle_time_ms=0,
+            error_code=0,
+            error_message=None,
+            node_id=self.shared.coordinator,
+            host="elsewhere",
+            port=9092,
+        )
+
+    def _initproducerid(self, request: Any, answer: Any) -> Any:
+        code = self._code(request.transactional_id)
+        self.shared.ids += not code
+        return answer(
+            throttle_time_ms=0,
+            error_code=code,
+            producer_id=_FIRST_ID,
+            producer_epoch=self.shared.ids,
+        )
+
+    def _addpartitionstotxn(self, request: Any, answer: Any) -> Any:
+        (topic,) = request.v3_and_below_topics
+        kind = answer.AddPartitionsToTxnTopicResult
+        row = kind.AddPartitionsToTxnPartitionResult(
+            partition_index=topic.partitions[0],
+            partition_error_code=self._code(request.v3_and_below_transactional_id),
+        )
+        told = kind(name=topic.name, results_by_partition=[row])
+        return answer(throttle_time_ms=0, results_by_topic_v3_and_below=[told])
+
+    def _endtxn(self, request: Any, answer: Any) -> Any:
+        code = self._code(request.transactional_id)
+        if self.end_txn_errors:
+            code = self.end_txn_errors.pop(0)
+        if not code:
+            self.ended.append((request.producer_epoch, request.committed))
+        raised = {"producer_id": _FIRST_ID, "producer_epoch": request.producer_epoch + 1}
+        return answer(throttle_time_ms=0, error_code=code, **raised)
+
+    def _code(self, transactional_id: str | None) -> int:
+        elsewhere = transactional_id and self.shared.coordinator != self.number
+        return NOT_COORDINATOR if elsewhere else 0
 
 
 def _batch(offset: int, *values: bytes) -> bytes:

@@ -42,13 +42,15 @@ def test_nodes_are_brokers_and_voters_and_know_each_other(tmp_path: Path) -> Non
     spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
     commands = {node.command for node in spec.nodes}
     assert len(commands) == 1
-    assert commands.pop()[-2:] == ("--feature", "eligible.leader.replicas.version=1")
+    features = ("eligible.leader.replicas.version=1", "transaction.version=2")
+    assert commands.pop()[-4:] == ("--feature", features[0], "--feature", features[1])
     found = configuration(tmp_path, system, "n2")
     assert found["node.id"] == "2"
     assert found["controller.quorum.voters"] == "1@n1:9093,2@n2:9093,3@n3:9093"
     assert found["advertised.listeners"] == "PLAINTEXT://n2:9092,CONTROLLER://n2:9093"
     assert (found["log.dirs"], found["min.insync.replicas"]) == ("/data/log", "2")
     assert found["unclean.leader.election.enable"] == "false"
+    assert found["transaction.partition.verification.enable"] == "true"
 
 
 @pytest.mark.parametrize(("nodes", "asked", "given"), [(1, "2", "1"), (5, "3", "3"), (2, "3", "2")])
