@@ -51,6 +51,8 @@ class ImageSource(msgspec.Struct, frozen=True):
 
 #: Name of the runtime whose nodes are no processes of their own.
 SIMULATED: Final = "simulated"
+#: Name of the runtime whose nodes are somebody else's: they are there already, and stay.
+STANDING: Final = "standing"
 
 Capability = Literal[
     "partition",
@@ -173,6 +175,8 @@ class NodeSpec(msgspec.Struct, frozen=True):
     #: See ``docs/decisions/0008-local-runtime.md``.
     durable_lengths_path: str | None = None
     container: ContainerSpec = ContainerSpec()
+    #: Where a node that is there already is reached; other runtimes settle that themselves.
+    host: str = ""
 
     def probed_port(self, name: str) -> str | None:
         """Return the name of a port, or of the first where there is none of this name, or None.
@@ -226,7 +230,7 @@ class Runtime(Protocol):
     runtime cannot do it at all. Injecting and healing are idempotent.
     """
 
-    #: ``docker``, ``local``, ``simulated``.
+    #: ``docker``, ``local``, ``standing``.
     name: str
     #: Whether it cuts the power by ``durable_lengths_path`` instead of by disks of their own.
     cuts_power_by_durable_lengths: bool

@@ -17,7 +17,13 @@ from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.operations import Client
-from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Placement, Runtime
+from splitbrain.contracts.runtime import (
+    STANDING,
+    DeploymentSpec,
+    ImageSource,
+    Placement,
+    Runtime,
+)
 from splitbrain.contracts.scenario import NODES_MAX
 
 if TYPE_CHECKING:
@@ -141,6 +147,9 @@ class System(ABC):
     #: The chosen one; None: the usual one, if any.
     chosen_version: str | None = None
 
+    #: Whether its nodes are somebody else's: it runs on the runtime ``standing`` alone.
+    is_standing: bool = False
+
     #: None: the adapter knows none.
     canary: Canary | None = None
 
@@ -208,6 +217,13 @@ class System(ABC):
 
     def check_options(self, options: Experiment) -> None:
         """Raise UsageError for a number of nodes, a bug, a setting or a value that is unknown."""
+        if self.is_standing != (options.runtime == STANDING):
+            raise UsageError(
+                f"{self.name} does not run on the runtime {options.runtime}",
+                f"Its nodes are there already: use --runtime {STANDING}"
+                if self.is_standing
+                else "Choose --runtime docker, local or simulated",
+            )
         if options.nodes not in self.node_counts:
             counts = ", ".join(map(str, self.node_counts))
             raise UsageError(

@@ -1,4 +1,4 @@
-"""The command line of ``splitbrain try``."""
+"""The command lines of ``splitbrain try``, and of commands that judge a cluster that is there."""
 
 from pathlib import Path
 from typing import Annotated
@@ -85,6 +85,36 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str],
         Option(
             "NAME=VALUE, a setting of the driver (password=...); repeatable.",
+            group="System",
+        ),
+    ] = {}
+    workload_options: WorkloadOptions = {}
+
+
+class StandingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a command that judges a cluster that is there already."""
+
+    bootstrap: Annotated[
+        str, Option("HOST:PORT of a broker, or several with commas.", is_positional=True)
+    ]
+    command_config: Annotated[
+        Path | None,
+        Option(
+            "File of properties by which clients are let in: security.protocol, sasl.mechanism, "
+            "sasl.jaas.config, ssl.ca.location and their like.",
+            group="System",
+        ),
+    ] = None
+    time_limit_s: TimeLimit = 60.0
+    seed: Seed = 1
+    concurrency: Annotated[int, Option("Worker slots.", 1, CONCURRENCY_MAX, group="Load")] = 10
+    rate: Rate = 100.0
+    operation_timeout_s: OperationTimeout = 5.0
+    settings: Annotated[
+        dict[str, str],
+        Option(
+            "NAME=VALUE, a setting of clients (acks=1) or of the topic that is made "
+            "(replicas=1, min.insync.replicas=1); repeatable.",
             group="System",
         ),
     ] = {}

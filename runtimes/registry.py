@@ -11,7 +11,13 @@ import msgspec
 
 from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
 from splitbrain.contracts.names import RunId
-from splitbrain.contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, Capability, Runtime
+from splitbrain.contracts.runtime import (
+    SIMULATED,
+    SIMULATED_CAPABILITIES,
+    STANDING,
+    Capability,
+    Runtime,
+)
 from splitbrain.runtimes.dead_runs import Sweep, Swept
 
 
@@ -40,12 +46,23 @@ def _local() -> _Entry:
     return _Entry(LocalRuntime, stop_run, sweep_machine)
 
 
-_RUNTIMES: Mapping[str, Callable[[], _Entry]] = {"docker": _docker, "local": _local}
+def _standing() -> _Entry:
+    from splitbrain.runtimes.standing import StandingRuntime
+
+    # Nothing of its nodes is ours to stop or to remove.
+    return _Entry(StandingRuntime, lambda _run_id, _folder: None, lambda _lock: [])
+
+
+_RUNTIMES: Mapping[str, Callable[[], _Entry]] = {
+    "docker": _docker,
+    "local": _local,
+    STANDING: _standing,
+}
 
 
 def runtime_names() -> list[str]:
-    """Names that plans may bear, sorted."""
-    return sorted({*_RUNTIMES, SIMULATED})
+    """Names that plans may bear and users may choose, sorted."""
+    return sorted({*_RUNTIMES, SIMULATED} - {STANDING})
 
 
 def capabilities(name: str) -> frozenset[Capability]:

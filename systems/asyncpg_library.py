@@ -7,24 +7,13 @@ asyncpg sends nothing twice and connects nowhere by itself
 from collections.abc import Mapping
 from typing import Any
 
-from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems import extras
 
 
 def library(needed_by: str) -> Any:
-    """Return asyncpg.
-
-    Raises:
-        UsageError: it is not installed; ``needed_by`` begins the sentence.
-    """
-    try:
-        import asyncpg  # pyright: ignore[reportMissingTypeStubs]
-    except ImportError as error:
-        raise UsageError(
-            f"{needed_by} needs the package asyncpg, which is not installed",
-            "pip install 'splitbrain[postgres]' brings it",
-        ) from error
-    return asyncpg
+    """Return asyncpg; raises UsageError where it is not installed."""
+    return extras.library(needed_by, "asyncpg", "postgres")
 
 
 async def connected(there: Address, login: Mapping[str, str], timeout_s: float) -> Any:

@@ -55,6 +55,12 @@ def _kafka() -> System:
     return KafkaSystem()
 
 
+def _kafka_cluster() -> System:
+    from splitbrain.systems.kafka.standing import StandingKafka
+
+    return StandingKafka()
+
+
 def _mariadb() -> System:
     from splitbrain.systems.mariadb.adapter import MariadbSystem
 
@@ -95,6 +101,7 @@ _FACTORIES: dict[str, Callable[[], System]] = {
     "compose": _compose,
     "etcd": _etcd,
     "kafka": _kafka,
+    "kafka-cluster": _kafka_cluster,
     "kraft": _kraft,
     "mariadb": _mariadb,
     "nats": _nats,

@@ -20,7 +20,7 @@ _FIRST: Final = 5
 _TRANSACTIONS: Final = "transactions"
 _BEGIN: Final = "begin"
 _MIX: Final = ((SEND, 6), (POLL, 2), (_BEGIN, 1))
-_MIX_OF_TRANSACTIONS: Final = ((SEND, 2), (TXN, 5), (ABORT, 1), (POLL, 2), (_BEGIN, 1))
+_MIX_OF_TRANSACTIONS: Final = ((SEND, 2), (TXN, 4), (ABORT, 2), (POLL, 2), (_BEGIN, 1))
 #: Records of a transaction, at most; of so many it reads, too.
 _SENT_MAX: Final = 3
 _READS_ONCE_IN: Final = 4

@@ -14,7 +14,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
-from splitbrain.contracts.trial import TrialOptions
+from splitbrain.contracts.trial import StandingOptions, TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.cli.command_app import (
     ONE_RUN,
@@ -30,6 +30,7 @@ from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
+from splitbrain.systems.verifiers import VERIFIERS
 
 if TYPE_CHECKING:
     from splitbrain.harness.run.options import TestOptions
@@ -127,6 +128,45 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
         say(console, sentence)
     test = TestOptions(experiment=experiment, runs_folder=runs_folder, keep_data=keep_data)
     return _run_seeds(test, seeds, console, analyze=analyze, dry_run=dry_run)
+
+
+def _add_verifier(name: str) -> None:
+    """Add the command that judges a cluster that is there already."""
+
+    @command(
+        name,
+        ONE_RUN,
+        f"{name} broker:9092",
+        f"{name} broker:9093 --command-config client.properties --time-limit 5m --rate 500",
+    )
+    @with_records(seed=_drawn_seed)
+    def verify_command(  # noqa: D417 - the fields of records describe themselves
+        options: StandingOptions,
+        *,
+        runs_folder: Annotated[Path, OfResults] = Path("runs"),
+        analyze: Annotated[bool | None, OfResults] = None,
+        json: Json = False,
+    ) -> int:
+        """Load a cluster that is there already, and judge what clients saw; no fault is made.
+
+        Args:
+            runs_folder: Where run folders are made.
+            analyze: Run the Spark analysis after the run.
+        """
+        from splitbrain.harness.console.console_lines import say
+        from splitbrain.harness.run.options import TestOptions
+
+        console = output(as_json=json)
+        with VERIFIERS[name]()(options) as (experiment, sentences):
+            for sentence in sentences:
+                say(console, sentence)
+            test = TestOptions(experiment=experiment, runs_folder=runs_folder)
+            seeds = range(options.seed, options.seed + 1)
+            return _run_seeds(test, seeds, console, analyze=analyze, dry_run=False)
+
+
+for _name in VERIFIERS:
+    _add_verifier(_name)
 
 
 @command(

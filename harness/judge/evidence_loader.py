@@ -14,7 +14,7 @@ from splitbrain.contracts.committed import CommittedLog, CommittedRecord
 from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.member_digest import DigestAnswer
-from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.runtime import SIMULATED, STANDING
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, read_for_judging
@@ -72,6 +72,11 @@ class RunRecord(msgspec.Struct, frozen=True):
         if self.simulation is not None:
             return True
         return self.plan is not None and self.plan.experiment.runtime == SIMULATED
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether the nodes were somebody else's, there before the run and after it."""
+        return self.plan is not None and self.plan.experiment.runtime == STANDING
 
     @property
     def is_drawn(self) -> bool:

@@ -242,11 +242,12 @@ def _joined(record: RunRecord, checked: list[CheckResult]) -> list[CheckResult]:
 def _own_checkers(record: RunRecord) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
     """Yield the judges of every run beside the checkers of its workload.
 
-    In a drawn world nodes rightly end by themselves; there the invariants watch them.
+    In a drawn world nodes rightly end by themselves; there the invariants watch them. Of nodes that
+    are somebody else's nothing is seen but their answers.
     """
     if record.is_simulated:
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
-    if not record.is_drawn:
+    if not record.is_drawn and not record.is_standing:
         yield NODE_CHECKER, node_health.judge_nodes
     if node_health.is_agreement_judged(record):
         yield node_health.AGREEMENT_CHECKER, node_health.judge_convergence

@@ -3,32 +3,22 @@
 Must never start or stop a node: the runtime does.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
+from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log import LOG
 from splitbrain.contracts.log_pattern import LogPattern
-from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
     PEER_PORT,
-    AllowedAnomaly,
     Canary,
-    LeaderView,
-    ReadsSpeakFor,
-    Route,
     Tempo,
 )
-from splitbrain.systems.questions import Endpoints, not_yet
+from splitbrain.systems.kafka.cluster import OF_CLIENTS, KafkaCluster
 from splitbrain.systems.servers import Server, ServerSystem
-
-if TYPE_CHECKING:
-    from splitbrain.systems.kafka.driver import KafkaDriver
 
 IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, jars=".")
 #: Any base64 UUID; the nodes of one cluster have the same.
@@ -46,14 +36,6 @@ _SESSION_S: Final = 3
 #: Of the cluster and its clients (KIP-890), decided at formatting, too.
 _TRANSACTIONS: Final = "transaction.version"
 _FEATURES: Final = (_ELIGIBLE, _TRANSACTIONS)
-#: Traits of clients, which their driver knows.
-_OF_CLIENTS: Final[Mapping[str, str | tuple[str, ...]]] = {
-    "acks": ("all", "1"),
-    "enable.idempotence": ("false", "true"),
-    _TRANSACTIONS: ("2", "1"),
-    "late.ends": ("no", "yes"),
-    "late.records": ("no", "yes"),
-}
 #: Of all nodes. A broker that is gone is fenced after three seconds and not nine; buffers are small
 #: where nobody compacts.
 _CONFIGURATION: Final[Mapping[str, str]] = {
@@ -70,7 +52,7 @@ _CONFIGURATION: Final[Mapping[str, str]] = {
 }
 
 
-class KafkaSystem(ServerSystem):
+class KafkaSystem(KafkaCluster, ServerSystem):
     """Adapter of one run."""
 
     name = "kafka"
@@ -79,9 +61,8 @@ class KafkaSystem(ServerSystem):
     #: A leader that alone is in sync acknowledges what is gone once another leads.
     canary = Canary(nemesis="partition:leader", workload=LOG, settings={"acks": "1"})
     node_counts = range(1, 6)
-    reads_speak_for: ReadsSpeakFor = "converged"
     settings: Mapping[str, str | tuple[str, ...]] = {
-        **_OF_CLIENTS,
+        **OF_CLIENTS,
         _MIN_IN_SYNC: ("2", "1", "3"),
         _UNCLEAN: ("false", "true"),
         _ELIGIBLE: ("1", "0"),
@@ -92,14 +73,6 @@ class KafkaSystem(ServerSystem):
         LogPattern("java.lang.OutOfMemoryError", "The node's heap is too small."),
         LogPattern("Found a corrupted index file", "An index was rebuilt.", harmless=True),
     )
-
-    def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Logs, and sets whose elements are records."""
-        return (LOG, "set")
-
-    def allowed(self) -> Sequence[AllowedAnomaly]:
-        """Return what a leader that was replaced, and does not know it, answers."""
-        return self._driver.allowed
 
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
@@ -153,45 +126,6 @@ class KafkaSystem(ServerSystem):
         }
         return "".join(f"{name}={value}\n" for name, value in lines.items())
 
-    def ready(self, runtime: Endpoints) -> None:
-        """Return when every broker knows all others, and the topic with its leaders."""
-        action = "wait for the brokers to serve"
-        driver = self._driver_at(runtime)
-        for node, there in driver.targets.items():
-            try:
-                asyncio.run(driver.prepare(there))
-            except (HarnessError, OSError, EOFError) as error:
-                why = error.problem if isinstance(error, HarnessError) else in_one_line(error)
-                raise not_yet(self.name, action, f"{node}: {why}") from error
-
-    def open_client(self, runtime: Endpoints, route: Route) -> Client:
-        """Return a fresh client, which asks the route's node first."""
-        driver = self._driver_at(runtime)
-        return driver.open_client(route.node, driver.targets[route.node])
-
-    def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
-        """Return who says that it leads the first log; of several the newest."""
-        return asyncio.run(self._driver_at(runtime).leader_of(0, timeout_s))
-
-    def converged(self, runtime: Endpoints) -> None:
-        """Return when all brokers name the same leaders, and all replicas are in sync."""
-        asyncio.run(self._driver_at(runtime).converged())
-
     def versions(self) -> dict[str, str]:
         """Return the version that it is made for; ``plan.json`` has the image's digest."""
         return {"kafka": "4.3.1"}
-
-    def _driver_at(self, runtime: Endpoints) -> "KafkaDriver":
-        self._driver.targets = {
-            node: runtime.endpoint(node, CLIENT_PORT) for node in runtime.nodes()
-        }
-        return self._driver
-
-    @cached_property
-    def _driver(self) -> "KafkaDriver":
-        """Driver of the run's clients; raises UsageError where its package is missing."""
-        from splitbrain.systems.kafka.library import driver_kind
-
-        workload = None if self.experiment is None else self.experiment.workload
-        options = {name: self.setting(name) for name in _OF_CLIENTS}
-        return driver_kind()(options, {}, workload or LOG)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.kafka.access import Access
 from splitbrain.systems.kafka.exchange import KafkaConnection, NotKafkaError, RefusedError
 from splitbrain.systems.servers import Refused
 
@@ -16,14 +17,14 @@ _T = TypeVar("_T")
 class Brokers:
     """Connections that are opened as they are needed; the client's own node is asked first."""
 
-    def __init__(self, node: NodeName, targets: Mapping[NodeName, Address]) -> None:
-        self._node, self._targets = node, targets
+    def __init__(self, node: NodeName, targets: Mapping[NodeName, Address], access: Access) -> None:
+        self._node, self._targets, self._access = node, targets, access
         self._connections: dict[NodeName, KafkaConnection] = {}
 
     async def connection(self, node: NodeName) -> KafkaConnection:
         """Return the connection to a broker; raises OSError where there is none to be had."""
         if node not in self._connections:
-            self._connections[node] = await KafkaConnection.open(self._targets[node])
+            self._connections[node] = await KafkaConnection.open(self._targets[node], self._access)
         return self._connections[node]
 
     def drop(self, node: NodeName) -> None:

@@ -20,6 +20,7 @@ from splitbrain.contracts.log import ABORT, POLL, SEND, TXN
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.kafka.access import OPEN, Access
 from splitbrain.systems.kafka.brokers import Brokers
 from splitbrain.systems.kafka.exchange import (
     NO_ERROR,
@@ -124,8 +125,9 @@ class KafkaClient:
         topic: Topic,
         transactional_id: str | None = None,
         give_back: Callable[[str], None] | None = None,
+        access: Access = OPEN,
     ) -> None:
-        self._brokers = Brokers(node, targets)
+        self._brokers = Brokers(node, targets, access)
         self._each = 1 / len({node, *targets})
         self._topic = topic
         #: Its own until it is closed, and then the next client's.

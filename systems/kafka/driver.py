@@ -20,6 +20,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
 from splitbrain.systems.compose_file.drivers.driver import Driver
+from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
 from splitbrain.systems.kafka.exchange import (
     NO_ERROR,
@@ -120,13 +121,14 @@ class KafkaDriver(Driver):
         )
         #: Transactional ids that no client has: the next one to take it ends what was left open.
         self._free_ids: list[str] = []
+        self.access = OPEN
         self._settled_at: float | None = None
         self._replicas = _count(options, "replicas", _REPLICAS_MAX)
 
     async def prepare(self, there: Address) -> None:
         """Make the topic; raises HarnessError unless this broker knows it, with its leaders."""
         async with asyncio.timeout(_TIMEOUT_S):
-            connection = await KafkaConnection.open(there)
+            connection = await KafkaConnection.open(there, self.access)
             try:
                 await connection.require_versions()
                 view = await connection.view(self._topic.name)
@@ -178,7 +180,11 @@ class KafkaDriver(Driver):
         """Return a fresh client, which asks this node first."""
         own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         targets = {**self.targets, node: there}
-        return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append)
+        return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append, self.access)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what another process gets: it takes ids of its own."""
+        return {**self.__dict__, "_free_ids": []}
 
     @property
     def names_leaders(self) -> bool:
@@ -259,7 +265,7 @@ class KafkaDriver(Driver):
     @asynccontextmanager
     async def _connected(self, node: NodeName, timeout_s: float) -> AsyncGenerator[KafkaConnection]:
         async with asyncio.timeout(timeout_s):
-            connection = await KafkaConnection.open(self.targets[node])
+            connection = await KafkaConnection.open(self.targets[node], self.access)
             try:
                 yield connection
             finally:

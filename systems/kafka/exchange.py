@@ -14,7 +14,12 @@ from typing import Any, Final, cast
 
 import msgspec
 from kafka.errors import KafkaError, kafka_errors  # pyright: ignore[reportUnknownVariableType]
-from kafka.protocol.admin import CreateTopicsRequest
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.admin import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+)
 from kafka.protocol.consumer import (  # pyright: ignore[reportMissingTypeStubs]
     FetchRequest,
     ListOffsetsRequest,
@@ -25,9 +30,14 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import (  # pyright: ignore[reportMissingTypeStubs]
     ProduceRequest,
 )
+from kafka.protocol.sasl import (  # pyright: ignore[reportMissingTypeStubs]
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
 
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems.kafka.access import Access
 from splitbrain.systems.kafka.records import DamagedError, Stamp, batch_of, records_of
 
 #: Versions asked for, by the request.
@@ -42,6 +52,7 @@ NO_ERROR: Final = 0
 _NOT_LEADER_OR_FOLLOWER: Final = 6
 _LATEST: Final = -1
 _NO_REPLICA: Final = -1
+_OF_TOPIC: Final = 2
 #: Of readers: all below the high watermark, or what is committed, below the last stable offset.
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -87,7 +98,8 @@ class Partition(msgspec.Struct, frozen=True):
 class View(msgspec.Struct, frozen=True):
     """One broker's view of the cluster."""
 
-    brokers: frozenset[int]
+    #: By their numbers, where they say that they are.
+    brokers: Mapping[int, Address]
     #: Of the topic, in order; None: there is no such topic.
     partitions: tuple[Partition, ...] | None
 
@@ -112,9 +124,37 @@ class KafkaConnection:
         self._protocol = cast("Any", KafkaProtocol)(client_id="splitbrain")
 
     @classmethod
-    async def open(cls, there: Address) -> "KafkaConnection":
-        """Connect to a broker; raises OSError."""
-        return cls(*await asyncio.open_connection(there.host, there.port))
+    async def open(cls, there: Address, access: Access) -> "KafkaConnection":
+        """Connect to a broker and be let in; raises OSError, and as all methods."""
+        connection = cls(
+            *await asyncio.open_connection(there.host, there.port, ssl=access.context())
+        )
+        try:
+            if access.mechanism is not None:
+                await connection._authenticate(access, access.mechanism)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def _authenticate(self, access: Access, mechanism: str) -> None:
+        """Say who the client is; raises RefusedError where the broker does not let it in."""
+        answer = await self.ask(SaslHandshakeRequest(version=1, mechanism=mechanism))
+        require_none(answer.error_code)
+        kind = cast("Any", get_sasl_mechanism(mechanism))
+        dialogue = kind(
+            sasl_mechanism=mechanism,
+            sasl_plain_username=access.user,
+            sasl_plain_password=access.password,
+        )
+        while not dialogue.is_done():
+            words = dialogue.auth_bytes()
+            answer = await self.ask(SaslAuthenticateRequest(version=0, auth_bytes=words))
+            require_none(answer.error_code)
+            try:
+                dialogue.receive(bytes(answer.auth_bytes))
+            except ValueError as error:
+                raise NotKafkaError(str(error)) from error
 
     def close(self) -> None:
         """Drop the connection."""
@@ -162,19 +202,30 @@ class KafkaConnection:
             )
             for row in sorted(found.partitions, key=lambda row: row.partition_index)
         )
-        brokers = frozenset(broker.node_id for broker in answer.brokers)
+        brokers = {
+            broker.node_id: Address(broker.host, broker.port)
+            for broker in sorted(answer.brokers, key=lambda broker: broker.node_id)
+        }
         return View(brokers, partitions if found.error_code == NO_ERROR else None)
 
-    async def create(self, topic: str, partitions: int, replicas: int, timeout_ms: int) -> int:
+    async def create(
+        self,
+        topic: str,
+        partitions: int,
+        replicas: int,
+        timeout_ms: int,
+        configs: Mapping[str, str] = {},
+    ) -> int:
         """Create a topic that keeps all of its records; returns the error's code."""
         kind = CreateTopicsRequest.CreatableTopic
-        configs = [kind.CreatableTopicConfig(name=n, value=v) for n, v in _KEEP_ALL.items()]
+        given = {**_KEEP_ALL, **configs}
+        rows = [kind.CreatableTopicConfig(name=name, value=text) for name, text in given.items()]
         wanted = kind(
             name=topic,
             num_partitions=partitions,
             replication_factor=replicas,
             assignments=[],
-            configs=configs,
+            configs=rows,
         )
         answer = await self.ask(
             CreateTopicsRequest(
@@ -182,6 +233,36 @@ class KafkaConnection:
             )
         )
         return answer.topics[0].error_code
+
+    async def remove(self, topic: str, timeout_ms: int) -> None:
+        """Delete a topic."""
+        answer = await self.ask(
+            DeleteTopicsRequest(version=1, topic_names=[topic], timeout_ms=timeout_ms)
+        )
+        require_none(answer.responses[0].error_code)
+
+    async def configs(self, topic: str) -> dict[str, str]:
+        """Ask for the configuration in force of a topic."""
+        kind = DescribeConfigsRequest.DescribeConfigsResource
+        asked = kind(resource_type=_OF_TOPIC, resource_name=topic, configuration_keys=None)
+        answer = await self.ask(
+            DescribeConfigsRequest(version=1, resources=[asked], include_synonyms=False)
+        )
+        (found,) = answer.results
+        require_none(found.error_code)
+        return {row.name: row.value for row in found.configs if row.value is not None}
+
+    async def feature(self, name: str) -> int:
+        """Ask for the level of a feature that the cluster has settled; 0: it has none."""
+        answer = await self.ask(
+            ApiVersionsRequest(
+                version=3,
+                client_software_name="splitbrain",
+                client_software_version="1",
+            )
+        )
+        levels = {row.name: row.max_version_level for row in answer.finalized_features or ()}
+        return levels.get(name, 0)
 
     async def end(self, topic: str, partition: int, isolation: int = READ_UNCOMMITTED) -> End:
         """Ask for a partition's end; only who believes to lead it answers.

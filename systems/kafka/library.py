@@ -2,21 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from splitbrain.contracts.errors import UsageError
+from splitbrain.systems.extras import library
 
 if TYPE_CHECKING:
     from splitbrain.systems.kafka.driver import KafkaDriver
 
 
+def require_library() -> None:
+    """Raise UsageError where the library is not installed."""
+    library("a client of Kafka", "kafka-python", "kafka", "kafka")
+
+
 def driver_kind() -> "type[KafkaDriver]":
     """Return the driver; raises UsageError where its library is not installed."""
-    try:
-        from splitbrain.systems.kafka.driver import KafkaDriver
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "kafka":
-            raise
-        raise UsageError(
-            "clients of Kafka need the package kafka-python, which is not installed",
-            "pip install 'splitbrain[kafka]' brings it",
-        ) from error
+    require_library()
+    from splitbrain.systems.kafka.driver import KafkaDriver
+
     return KafkaDriver

@@ -7,8 +7,8 @@ aiomysql sends nothing twice and connects nowhere by itself
 from collections.abc import Mapping
 from typing import Any, Final
 
-from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import Address
+from splitbrain.systems import extras
 
 #: Made by the first server when it makes its files.
 LOGIN: Final[Mapping[str, str]] = {"user": "splitbrain", "password": "", "db": "splitbrain"}
@@ -17,19 +17,8 @@ _OF_CLIENTS: Final = range(2000, 3000)
 
 
 def library(needed_by: str) -> Any:
-    """Return aiomysql.
-
-    Raises:
-        UsageError: it is not installed; ``needed_by`` begins the sentence.
-    """
-    try:
-        import aiomysql  # pyright: ignore[reportMissingTypeStubs]
-    except ImportError as error:
-        raise UsageError(
-            f"{needed_by} needs the package aiomysql, which is not installed",
-            "pip install 'splitbrain[mariadb]' brings it",
-        ) from error
-    return aiomysql
+    """Return aiomysql; raises UsageError where it is not installed."""
+    return extras.library(needed_by, "aiomysql", "mariadb")
 
 
 async def connected(there: Address, timeout_s: float) -> Any:

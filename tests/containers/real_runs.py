@@ -36,9 +36,14 @@ def check(folder: Path) -> tuple[int, str]:
 def run(folder: Path, *options: str, seed: int = 7) -> tuple[int, results.Results, str]:
     """Exit code, results and all output."""
     code, output, errors = ran(*words_of_test(folder, *options, seed=seed))
+    return code, found_in(folder, output + errors), output + errors
+
+
+def found_in(folder: Path, output: str) -> results.Results:
+    """Results of the latest run there."""
     path = RunFolder((folder / "latest").resolve()).results
-    assert path.is_file(), output + errors
-    return code, results.read(path), output + errors
+    assert path.is_file(), output
+    return results.read(path)
 
 
 def verdicts(found: results.Results) -> dict[str, str]:

@@ -7,7 +7,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import msgspec
-from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse
+from kafka.protocol.admin import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+)
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -26,6 +33,12 @@ from kafka.protocol.producer.transaction import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from splitbrain.contracts.names import NodeName
@@ -34,9 +47,13 @@ from splitbrain.contracts.runtime import Address
 UNKNOWN_TOPIC = 3
 NOT_LEADER = 6
 NOT_COORDINATOR = 16
+_AUTHENTICATION_FAILED = 58
 _FIRST_ID = 70
+_ELSEWHERE = Address("elsewhere", 9092)
 _ANSWERS: dict[Any, Any] = {
     AddPartitionsToTxnRequest: AddPartitionsToTxnResponse,
+    DeleteTopicsRequest: DeleteTopicsResponse,
+    DescribeConfigsRequest: DescribeConfigsResponse,
     EndTxnRequest: EndTxnResponse,
     FindCoordinatorRequest: FindCoordinatorResponse,
     InitProducerIdRequest: InitProducerIdResponse,
@@ -46,6 +63,8 @@ _ANSWERS: dict[Any, Any] = {
     ListOffsetsRequest: ListOffsetsResponse,
     MetadataRequest: MetadataResponse,
     ProduceRequest: ProduceResponse,
+    SaslAuthenticateRequest: SaslAuthenticateResponse,
+    SaslHandshakeRequest: SaslHandshakeResponse,
 }
 _KINDS = {request.API_KEY: request for request in _ANSWERS}
 
@@ -62,6 +81,13 @@ class Shared(msgspec.Struct):
     #: Node id of who coordinates all transactions, and ids given out so far.
     coordinator: int = 1
     ids: int = 0
+    #: Where brokers say that they are, by number; nothing: somewhere else.
+    advertised: dict[int, Address] = {}
+    #: Configuration of topics besides what they were created with, and levels of features.
+    configs: dict[str, str] = {}
+    features: dict[str, int] = {}
+    #: PLAIN's words of the only user; None: everybody is let in.
+    words: bytes | None = None
 
 
 class FakeBroker:
@@ -134,7 +160,58 @@ class FakeBroker:
             )
             for key in _KINDS
         ]
-        return answer(error_code=0, api_keys=keys, throttle_time_ms=0)
+        features = [
+            answer.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=0)
+            for name, level in self.shared.features.items()
+        ]
+        return answer(
+            error_code=0,
+            api_keys=keys,
+            throttle_time_ms=0,
+            supported_features=[],
+            finalized_features_epoch=1,
+            finalized_features=features,
+            zk_migration_ready=False,
+        )
+
+    def _saslhandshake(self, request: Any, answer: Any) -> Any:
+        return answer(error_code=0, mechanisms=[request.mechanism])
+
+    def _saslauthenticate(self, request: Any, answer: Any) -> Any:
+        is_known = bytes(request.auth_bytes) == self.shared.words
+        code = 0 if is_known else _AUTHENTICATION_FAILED
+        return answer(error_code=code, error_message=None, auth_bytes=b"")
+
+    def _deletetopics(self, request: Any, answer: Any) -> Any:
+        (name,) = request.topic_names
+        del self.shared.topics[name]
+        told = answer.DeletableTopicResult(name=name, error_code=0)
+        return answer(throttle_time_ms=0, responses=[told])
+
+    def _describeconfigs(self, request: Any, answer: Any) -> Any:
+        (asked,) = request.resources
+        kind = answer.DescribeConfigsResult
+        (topic,) = [each for each in self.created if each.name == asked.resource_name]
+        given = {row.name: row.value for row in topic.configs} | self.shared.configs
+        rows = [
+            kind.DescribeConfigsResourceResult(
+                name=name,
+                value=value,
+                read_only=False,
+                config_source=1,
+                is_sensitive=False,
+                synonyms=[],
+            )
+            for name, value in given.items()
+        ]
+        told = kind(
+            error_code=0,
+            error_message=None,
+            resource_type=asked.resource_type,
+            resource_name=asked.resource_name,
+            configs=rows,
+        )
+        return answer(throttle_time_ms=0, results=[told])
 
     def _metadata(self, request: Any, answer: Any) -> Any:
         (name,) = [topic.name for topic in request.topics]
@@ -158,8 +235,9 @@ class FakeBroker:
         code = UNKNOWN_TOPIC if count is None else 0
         found = topic(error_code=code, name=name, is_internal=False, partitions=partitions)
         brokers = [
-            answer.MetadataResponseBroker(node_id=n, host="elsewhere", port=9092, rack=None)
+            answer.MetadataResponseBroker(node_id=n, host=there.host, port=there.port, rack=None)
             for n in ids
+            for there in [self.shared.advertised.get(n, _ELSEWHERE)]
         ]
         return answer(
             throttle_time_ms=0, brokers=brokers, cluster_id="c", controller_id=1, topics=[found]

@@ -360,5 +360,5 @@ def test_the_driver_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kafka", None)
     monkeypatch.setitem(sys.modules, "kafka.errors", None)
-    with pytest.raises(UsageError, match=r"need the package kafka-python.*splitbrain\[kafka\]"):
+    with pytest.raises(UsageError, match=r"needs the package kafka-python.*splitbrain\[kafka\]"):
         driver_kind("kafka")

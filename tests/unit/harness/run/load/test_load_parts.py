@@ -96,7 +96,7 @@ def place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placem
 
 
 # One of a file is nothing without it, and is asked the same in tests/unit/systems/compose_file.
-@pytest.mark.parametrize("name", sorted({*names()} - {"compose"}))
+@pytest.mark.parametrize("name", sorted({*names()} - {"compose", "kafka-cluster"}))
 def test_every_system_opens_its_clients_in_another_process(name: str, tmp_path: Path) -> None:
     adapter = system(name)
     run = RunId("20260101T000000Z-1")
