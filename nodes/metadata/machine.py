@@ -5,7 +5,8 @@ shown.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
 from typing import Final
 
 import msgspec
@@ -132,13 +133,19 @@ class ImageDigests:
     def __init__(self) -> None:
         #: By topic id, of the last image: the topic, and what it adds.
         self._topics: dict[str, tuple[TopicImage, bytes]] = {}
+        #: The same of all that comes before the topics, and after them.
+        self._before: tuple[tuple[object, ...], bytes] = ((), b"")
+        self._after: tuple[tuple[object, ...], bytes] = ((), b"")
 
     def of(self, image: MetadataImage) -> str:
         """32 hex digits that are equal for images of equal content, wherever they are held.
 
         One pass over the records of what changed since the last image, and one over the topics.
         """
-        content = hashlib.blake2b(_digest(records_before_topics(image)), digest_size=_DIGEST_BYTES)
+        held = image.features, image.brokers, image.controllers
+        if not _are_same(self._before[0], held):
+            self._before = held, _digest(records_before_topics(image))
+        content = hashlib.blake2b(self._before[1], digest_size=_DIGEST_BYTES)
         topics: dict[str, tuple[TopicImage, bytes]] = {}
         for topic in topics_in_order(image):
             known = self._topics.get(topic.topic_id)
@@ -147,8 +154,18 @@ class ImageDigests:
             topics[topic.topic_id] = known
             content.update(known[1])
         self._topics = topics
-        content.update(_digest(records_after_topics(image)))
+        held = (
+            *(image.configs, image.quotas, image.next_producer_id, image.acls, image.scram),
+            image.delegation_tokens,
+        )
+        if not _are_same(self._after[0], held):
+            self._after = held, _digest(records_after_topics(image))
+        content.update(self._after[1])
         return content.hexdigest()
+
+
+def _are_same(ones: Sequence[object], others: Sequence[object]) -> bool:
+    return len(ones) == len(others) and all(map(is_, ones, others))
 
 
 def _digest(records: Iterable[MetadataRecord]) -> bytes:

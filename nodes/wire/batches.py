@@ -46,7 +46,7 @@ RecordHeader = tuple[str, bytes | None]
 Payload = tuple[bytes | None, bytes | None]
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """One record of a batch."""
 
     offset: Offset
@@ -326,6 +326,12 @@ def _decode_record(
     end = cursor + size
     if size < 1 or end > len(body):
         raise WireError(f"record {delta} of the batch announces {size} bytes")
+    # Nearly all, and all of ``encode_payloads``: a value of the batch's time, with nothing beside.
+    plain = b"\0\0" + encode_signed(delta) + b"\x01"
+    if body.startswith(plain, cursor):
+        value, after = _decode_sized(body, cursor + len(plain))
+        if after == end - 1 and body[after] == 0:
+            return Record(Offset(base_offset + delta), base_timestamp, None, value), end
     if body[cursor] != 0:
         raise WireError(f"record {delta} of the batch has unknown attributes {body[cursor]}")
     timestamp_delta, cursor = decode_signed(body, cursor + 1)

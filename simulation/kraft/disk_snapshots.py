@@ -5,7 +5,6 @@ Must never change a disk, nor read it in a way that an armed fault could strike.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from splitbrain.nodes.quorum.errors import UnreadableRecordError
 from splitbrain.nodes.quorum.persistent import SnapshotId
@@ -17,45 +16,51 @@ from splitbrain.nodes.wire.errors import WireError
 from splitbrain.nodes.wire.snapshots import SnapshotReader
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
-_Machine = TypeVar("_Machine", bound=StateMachine)
 
+class SnapshotStates:
+    """States that durable snapshots tell, each distinct content read once: disks have the same."""
 
-def state_in(
-    disk: MemoryFileSystem,
-    folder: Path,
-    snapshot_id: SnapshotId,
-    make_machine: Callable[[], _Machine],
-) -> _Machine:
-    """Return the state that a durable snapshot of a data folder tells.
+    def __init__(self, make_machine: Callable[[], StateMachine]) -> None:
+        """``make_machine``: of the machine that snapshots tell the state of."""
+        self._make_machine = make_machine
+        self._known: dict[tuple[SnapshotId, bytes], StateMachine] = {}
 
-    Raises:
-        WireError: there is none, or it is not whole.
-    """
-    content = disk.durable_content(log_folder(folder) / snapshot_name(snapshot_id))
-    if content is None:
-        raise WireError("no durable file has its name")
-    machine = make_machine()
-    loading = machine.begin_loading()
-    try:
-        for record in SnapshotReader(snapshot_id, _batches(content)).records():
-            loading.add(record.value or b"")
-        loading.install(snapshot_id.end_offset)
-    except UnreadableRecordError as error:
-        raise WireError(str(error)) from error
-    return machine
+    def state_in(
+        self, disk: MemoryFileSystem, folder: Path, snapshot_id: SnapshotId
+    ) -> StateMachine:
+        """Return the state that a snapshot of a data folder tells; it must not be changed.
 
+        Raises:
+            WireError: there is none, or it is not whole.
+        """
+        content = disk.durable_content(log_folder(folder) / snapshot_name(snapshot_id))
+        if content is None:
+            raise WireError("no durable file has its name")
+        known = self._known.get((snapshot_id, content))
+        if known is None:
+            known = self._known[snapshot_id, content] = self._read(snapshot_id, content)
+        return known
 
-def newest_whole(
-    disk: MemoryFileSystem, folder: Path, make_machine: Callable[[], StateMachine]
-) -> SnapshotId | None:
-    """Return the snapshot that a life would begin with, whatever its log is."""
-    for snapshot_id in reversed(_named(disk, folder)):
+    def newest_whole(self, disk: MemoryFileSystem, folder: Path) -> SnapshotId | None:
+        """Return the snapshot that a life would begin with, whatever its log is."""
+        for snapshot_id in reversed(_named(disk, folder)):
+            try:
+                self.state_in(disk, folder, snapshot_id)
+            except WireError:
+                continue
+            return snapshot_id
+        return None
+
+    def _read(self, snapshot_id: SnapshotId, content: bytes) -> StateMachine:
+        machine = self._make_machine()
+        loading = machine.begin_loading()
         try:
-            state_in(disk, folder, snapshot_id, make_machine)
-        except WireError:
-            continue
-        return snapshot_id
-    return None
+            for record in SnapshotReader(snapshot_id, _batches(content)).records():
+                loading.add(record.value or b"")
+            loading.install(snapshot_id.end_offset)
+        except UnreadableRecordError as error:
+            raise WireError(str(error)) from error
+        return machine
 
 
 def log_start(disk: MemoryFileSystem, folder: Path, newest: SnapshotId, base_offset: int) -> int:

@@ -92,7 +92,7 @@ class ProposalsAreOfThePresent(Answers):
         number = proposal.partition_index
         seen: list[int] = []
         for metadata in self.metadata(arrival):
-            state = metadata.partitions.get((topic_id, number))
+            state = metadata.partition(topic_id, number)
             if state is None:
                 continue
             if state.partition_epoch == proposal.partition_epoch and _may_be(metadata, proposal):
@@ -284,7 +284,7 @@ def _is_good(
     proposal: PartitionToAlter,
 ) -> bool:
     """Whether the proposal is of the present, whole, and of brokers that may be in sync."""
-    known, leader = metadata.partitions.get(at), metadata.brokers.get(asked.broker_id)
+    known, leader = metadata.partition(*at), metadata.brokers.get(asked.broker_id)
     isr = [member.broker_id for member in proposal.new_isr_with_epochs]
     if known is None or leader is None or leader.broker_epoch != asked.broker_epoch:
         return False
@@ -319,7 +319,7 @@ def _outcomes(
 def _has(metadata: Metadata, told: tuple[str, AlteredPartition]) -> bool:
     """Whether the partition is what the answer tells."""
     topic_id, altered = told
-    known = metadata.partitions.get((topic_id, altered.partition_index))
+    known = metadata.partition(topic_id, altered.partition_index)
     return known is not None and (
         (known.leader, known.leader_epoch, known.isr, known.partition_epoch)
         == (altered.leader_id, altered.leader_epoch, altered.isr, altered.partition_epoch)

@@ -188,7 +188,7 @@ class LeaversMayGo(OneLeadership):
 def _leads_nothing(metadata: Metadata, leaver: BrokerHeartbeatRequest) -> bool:
     """Whether the broker is the registered one, and leads no partition."""
     broker = metadata.brokers.get(leaver.broker_id)
-    leaders = (partition.leader for partition in metadata.partitions.values())
+    leaders = (partition.leader for partition in metadata.all_partitions())
     return (
         broker is not None
         and broker.broker_epoch == leaver.broker_epoch

@@ -5,9 +5,8 @@ In worlds of registers there is nothing to look at. Must never ask a controller,
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from splitbrain.nodes.metadata.records import (
     NO_LEADER,
@@ -22,21 +21,12 @@ from splitbrain.nodes.quorum.effects import AdvanceHighWatermark, AppendRecords,
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.invariants import MetadataInvariant
+from splitbrain.simulation.kraft.metadata.ledger import Batch
 from splitbrain.simulation.kraft.metadata.state import Metadata
 
 #: ``fenced`` of a record that unfences.
 _UNFENCED = -1
 _CHANGES = ("create-topic", "delete-topic")
-
-
-class Batch(NamedTuple):
-    """A committed batch: its records, and the metadata before and after it."""
-
-    base_offset: int
-    epoch: int
-    records: Sequence[MetadataRecord]
-    before: Metadata
-    after: Metadata
 
 
 class CommittedBatches(MetadataInvariant):
@@ -56,23 +46,13 @@ class CommittedBatches(MetadataInvariant):
             return
         bounds = [first, *machine.log.batch_ends(first, end)]
         for base_offset, batch_end in pairwise(bounds):
-            batch = self._batch(base_offset, batch_end)
+            entries = self.ghost.committed[base_offset:batch_end]
+            batch = self.ledger.batch(entries, base_offset)
             if batch.records:
                 self.look(machine, batch)
 
     def look(self, machine: Machine, batch: Batch) -> None:
         """Note that a batch is committed, and all before it."""
-
-    def _batch(self, base_offset: int, end: int) -> Batch:
-        ledger = self.ledger
-        entries = self.ghost.committed[base_offset:end]
-        return Batch(
-            base_offset,
-            entries[0].epoch,
-            [ledger.decode(entry.payload) for entry in entries if entry.payload is not None],
-            ledger.at(base_offset),
-            ledger.at(end),
-        )
 
 
 class RecordsMakeMetadata(CommittedBatches):
@@ -205,25 +185,22 @@ class FencedHoldNothing(CommittedBatches):
     id = "INV-46"
 
     def look(self, machine: Machine, batch: Batch) -> None:
-        before, after = batch.before, batch.after
-        if after.partitions is before.partitions and after.brokers is before.brokers:
-            return
+        after = batch.after
         serving = [broker_id for broker_id, broker in after.brokers.items() if not broker.fenced]
-        for state in after.partitions.values():
-            name = after.name_of(state)
+        for state in after.affected_since(batch.before):
             gone = [broker for broker in state.isr if broker not in serving]
             if state.leader != NO_LEADER and (
                 state.leader in gone or state.leader not in state.isr
             ):
                 raise self.violated(
-                    f"at {batch.base_offset} broker {state.leader} leads {name}, and is fenced or"
-                    " not in sync",
+                    f"at {batch.base_offset} broker {state.leader} leads {after.name_of(state)},"
+                    " and is fenced or not in sync",
                     machine,
                 )
             if gone and (len(state.isr) > 1 or state.leader != NO_LEADER):
                 raise self.violated(
-                    f"at {batch.base_offset} broker {gone[0]} is in the ISR of {name} with others,"
-                    " and is fenced",
+                    f"at {batch.base_offset} broker {gone[0]} is in the ISR of"
+                    f" {after.name_of(state)} with others, and is fenced",
                     machine,
                 )
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from splitbrain.nodes.metadata.records import NO_LEADER, PartitionChangeRecord, PartitionRecord
 from splitbrain.nodes.wire.families.partitions import AlterPartitionRequest
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
-from splitbrain.simulation.kraft.invariants_metadata import Batch, CommittedBatches
+from splitbrain.simulation.kraft.invariants_metadata import CommittedBatches
+from splitbrain.simulation.kraft.metadata.ledger import Batch
 from splitbrain.simulation.kraft.metadata.state import Metadata
 
 _ELR_VERSION = "eligible.leader.replicas.version"
@@ -106,11 +107,11 @@ class PartitionChanges(CommittedBatches):
         for offset, record in enumerate(batch.records, batch.base_offset):
             if not isinstance(record, PartitionRecord | PartitionChangeRecord):
                 continue
-            earlier, key = self.ledger.at(offset), (record.topic_id, record.partition_id)
-            after = self.ledger.at(offset + 1).partitions.get(key)
+            earlier, topic_id, number = self.ledger.at(offset), record.topic_id, record.partition_id
+            after = self.ledger.at(offset + 1).partition(topic_id, number)
             # A topic may come and go in one batch.
-            if after is not None and key in batch.after.partitions:
-                before = earlier.partitions.get(key)
+            if after is not None and batch.after.partition(topic_id, number) is not None:
+                before = earlier.partition(topic_id, number)
                 yield _Change(offset, before, after, earlier, batch.before, batch.after)
 
 
@@ -145,7 +146,7 @@ class LeadersWereInSync(PartitionChanges):
         if after.leader in (NO_LEADER, old):
             return
         said = f"at {change.offset} broker {after.leader} is elected for {change.name}"
-        final = later.partitions[after.topic_id, after.partition_id]
+        final = later.partitions[after.topic_id][after.partition_id]
         absence = _absence(change, final) if final.leader == after.leader else None
         if absence is not None:
             raise self.violated(f"{said}, and {absence}", machine, kind="absent")
@@ -221,10 +222,8 @@ class PartitionsAreLed(CommittedBatches):
     id = "INV-61"
 
     def look(self, machine: Machine, batch: Batch) -> None:
-        before, after = batch.before, batch.after
-        if after.partitions is before.partitions and after.brokers is before.brokers:
-            return
-        for partition in after.partitions.values():
+        after = batch.after
+        for partition in after.affected_since(batch.before):
             if partition.leader != NO_LEADER:
                 continue
             able = [each for each in _eligible(partition) if after.can_serve(partition, each)]

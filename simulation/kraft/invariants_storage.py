@@ -12,7 +12,6 @@ from splitbrain.nodes.quorum.events import SnapshotFrozen, SnapshotWritten
 from splitbrain.nodes.quorum.persistent import SnapshotId
 from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, QUORUM_STATE, SEGMENT_SUFFIX
 from splitbrain.nodes.wire.errors import WireError
-from splitbrain.simulation.kraft.disk_snapshots import state_in
 from splitbrain.simulation.kraft.ghost import Machine
 from splitbrain.simulation.kraft.invariants import Invariant
 from splitbrain.simulation.kraft.mirrored_log import Entry, MirroredLog, segments_of
@@ -192,12 +191,8 @@ class SnapshotsTellTheLog(Invariant):
     def _check(self, machine: Machine, snapshot_id: SnapshotId, what: str) -> None:
         name = f"n{machine.host.node_id} {what}the snapshot that ends at {snapshot_id.end_offset}"
         try:
-            state = state_in(
-                machine.host.disk,
-                machine.host.folder,
-                snapshot_id,
-                self.ghost.ledger.make_machine,
-            )
+            host, snapshots = machine.host, self.ghost.codec.snapshots
+            state = snapshots.state_in(host.disk, host.folder, snapshot_id)
         except WireError as error:
             raise self.violated(f"{name}, which is not durable: {error}", machine) from error
         ghost, end = self.ghost, snapshot_id.end_offset

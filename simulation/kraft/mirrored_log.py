@@ -22,7 +22,7 @@ from splitbrain.nodes.storage.snapshots import snapshot_name
 from splitbrain.nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
 from splitbrain.nodes.wire.errors import WireError
 from splitbrain.simulation.disk.file_system import MemoryFileSystem
-from splitbrain.simulation.kraft.disk_snapshots import log_start, newest_whole
+from splitbrain.simulation.kraft.disk_snapshots import SnapshotStates, log_start
 
 #: Content of a batch whose bytes are not intact.
 _DAMAGED: Final = None
@@ -51,7 +51,7 @@ class Codec:
 
     def __init__(self, make_machine: Callable[[], StateMachine] = RegisterMachine) -> None:
         """``make_machine``: of the machine that snapshots tell the state of."""
-        self.make_machine = make_machine
+        self.snapshots = SnapshotStates(make_machine)
         self._known: dict[bytes, tuple[int, list[Entry]] | None] = {}
 
     def decode(self, raw: bytes) -> tuple[int, list[Entry]] | None:
@@ -195,7 +195,7 @@ class MirroredLog:
         """
         segments = segments_of(disk, self.folder)
         first = segments[0][0] if segments else 0
-        newest = newest_whole(disk, self.folder.parent, self._codec.make_machine)
+        newest = self._codec.snapshots.newest_whole(disk, self.folder.parent)
         if newest is not None:
             self.snapshot_id, self._first_offset = newest, first
             self.entries = list(committed[:first])

@@ -18,7 +18,6 @@ from splitbrain.nodes.storage.layout import QUORUM_STATE
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.nodes.wire.calls import ReceivedCall
 from splitbrain.simulation.kraft.all_invariants import INVARIANTS
-from splitbrain.simulation.kraft.disk_snapshots import newest_whole
 from splitbrain.simulation.kraft.ghost import Ghost, Machine
 from splitbrain.simulation.kraft.host import Host
 from splitbrain.simulation.kraft.invariants import Arrival, Invariant, MetadataInvariant
@@ -121,7 +120,7 @@ class Oracle:
         """Note that a life is over, or could not begin; the disk is as the end left it."""
         machine = self.ghost.machines[host.node_id]
         machine.ended()
-        newest = newest_whole(host.disk, host.folder, self.ghost.codec.make_machine)
+        newest = self.ghost.codec.snapshots.newest_whole(host.disk, host.folder)
         if newest is not None:
             self.ghost.keep_copies(machine, newest)
         for invariant in self._watching:

@@ -13,8 +13,9 @@ that has lost its beginning to a snapshot is dumped from where it begins.
 import hashlib
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -49,6 +50,8 @@ from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
 from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
 from splitbrain.systems.kraft.state_machines import node_name
 
+#: Records whose digests are kept, each of some hundred bytes.
+_RECORDS_KEPT_MAX: Final = 16_384
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 
 
@@ -157,11 +160,14 @@ def is_metadata(data_folder: Path) -> bool:
 def _neutral(
     record: LoggedRecord, kind: str | None, key: str | None, value: Any
 ) -> CommittedRecord:
-    content = msgspec.msgpack.encode(
-        (record.epoch, record.timestamp_ms, record.is_control, record.key, record.value)
-    )
-    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    digest = _digest(record.epoch, record.timestamp_ms, record.is_control, record.key, record.value)
     return CommittedRecord(record.offset, record.epoch, kind, key, value, digest)
+
+
+# All nodes have the same records.
+@lru_cache(_RECORDS_KEPT_MAX)
+def _digest(*fields: int | bytes | None) -> str:
+    return hashlib.blake2b(msgspec.msgpack.encode(fields), digest_size=16).hexdigest()
 
 
 class Content(NamedTuple):

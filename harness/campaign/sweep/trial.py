@@ -5,9 +5,11 @@ are imported by the worker alone, since they take a second to load. Must never l
 another's outcome.
 """
 
+import gc
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 #: Purpose of a run: try a seed, try it again to compare, or try it and keep its run folder.
 Purpose = Literal["first", "again", "keep"]
 
-
+#: Objects made between two looks for cycles; Python's own number is 700.
+_MADE_BEFORE_COLLECTION = 50_000
 _NS_PER_US = 1_000
 
 
@@ -97,7 +100,19 @@ def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome
     """Run a scenario of a system that is known by its name."""
     from splitbrain.harness.run.world.simulate import simulate
 
-    return simulate(scenario, simulated_system(scenario.system), is_recording=is_recording)
+    with _seldom_collected():
+        return simulate(scenario, simulated_system(scenario.system), is_recording=is_recording)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let the collector look for cycles seldom: a world keeps most of what it makes."""
+    before = gc.get_threshold()
+    gc.set_threshold(_MADE_BEFORE_COLLECTION, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:

@@ -4,6 +4,9 @@ Fed record by record, so it may stand in the midst of a batch: nobody is shown t
 apply what is not committed.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from splitbrain.nodes.metadata.content import image_records
 from splitbrain.nodes.metadata.errors import RecordError
 from splitbrain.nodes.metadata.machine import MetadataMachine
@@ -18,7 +21,18 @@ from splitbrain.nodes.server.host.state_machine import StateMachine
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from splitbrain.simulation.kraft.ledger import Versions, encoded
 from splitbrain.simulation.kraft.metadata.model import ImpossibleRecordError, MetadataModel
-from splitbrain.simulation.kraft.metadata.state import Metadata, differing, key_of
+from splitbrain.simulation.kraft.metadata.state import Metadata, differing, key_of, read
+from splitbrain.simulation.kraft.mirrored_log import Entry
+
+
+class Batch(NamedTuple):
+    """A committed batch: its records, and the metadata before and after it."""
+
+    base_offset: int
+    epoch: int
+    records: Sequence[MetadataRecord]
+    before: Metadata
+    after: Metadata
 
 
 class MetadataLedger:
@@ -27,6 +41,8 @@ class MetadataLedger:
     def __init__(self) -> None:
         self._model = MetadataModel()
         self._decoded: dict[bytes, MetadataRecord] = {}
+        #: By base offset.
+        self._batches: dict[int, Batch] = {}
         #: As of each offset: after all below it.
         self._states = [Metadata()]
         #: By name: how many partitions a topic has, None for no topic.
@@ -76,6 +92,20 @@ class MetadataLedger:
         self._states.append(self._model.metadata)
         self._note(record)
         self._settle(offset)
+
+    def batch(self, entries: Sequence[Entry], base_offset: int) -> Batch:
+        """Return the committed batch of these entries, read once for all who look."""
+        batch = self._batches.get(base_offset)
+        if batch is None:
+            payloads = [entry.payload for entry in entries if entry.payload is not None]
+            batch = self._batches[base_offset] = Batch(
+                base_offset,
+                entries[0].epoch,
+                tuple(map(self.decode, payloads)),
+                self.at(base_offset),
+                self.at(base_offset + len(entries)),
+            )
+        return batch
 
     def known_keys(self) -> list[str]:
         """All topics that ever were, in a fixed order."""
@@ -132,8 +162,11 @@ class MetadataLedger:
         if self.problem is not None:
             return None
         metadata = self.at(end_offset)
+        records = list(image_records(state.image))
+        if read(records) == metadata:
+            return None
         ours = metadata.told()
-        theirs = {key_of(record): record for record in image_records(state.image)}
+        theirs = {key_of(record): record for record in records}
         for key in [*ours, *theirs]:
             mine, other = ours.get(key), theirs.get(key)
             if mine == other:

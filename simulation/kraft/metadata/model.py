@@ -138,20 +138,28 @@ def _registered(before: Metadata, broker_id: int, epoch: int) -> RegisterBrokerR
 def _add_topic(before: Metadata, record: TopicRecord) -> Metadata:
     if record.topic_id in before.topics or before.named(record.name) is not None:
         raise ImpossibleRecordError(f"topic {record.name} comes and is there already")
-    return _with(before, topics={**before.topics, record.topic_id: record})
+    return _with(
+        before,
+        topics={**before.topics, record.topic_id: record},
+        topic_ids={**before.topic_ids, record.name: record.topic_id},
+    )
 
 
 def _remove_topic(before: Metadata, record: records.RemoveTopicRecord) -> Metadata:
     topic = _topic(before, record.topic_id)
-    kept = {key: each for key, each in before.partitions.items() if key[0] != record.topic_id}
     others = {
         key: each
         for key, each in before.others.items()
         if not isinstance(each, records.ConfigRecord)
         or (each.resource_type, each.resource_name) != (TOPIC_RESOURCE, topic.name)
     }
-    topics = _without(before.topics, record.topic_id)
-    return _with(before, topics=topics, partitions=kept, others=others)
+    return _with(
+        before,
+        topics=_without(before.topics, record.topic_id),
+        topic_ids=_without(before.topic_ids, topic.name),
+        partitions=_without(before.partitions, record.topic_id),
+        others=others,
+    )
 
 
 def _topic(before: Metadata, topic_id: str) -> TopicRecord:
@@ -173,7 +181,7 @@ def _add_partition(before: Metadata, record: PartitionRecord) -> Metadata:
 
 
 def _change_partition(before: Metadata, record: PartitionChangeRecord) -> Metadata:
-    known = before.partitions.get((record.topic_id, record.partition_id))
+    known = before.partition(record.topic_id, record.partition_id)
     if known is None:
         raise ImpossibleRecordError(
             f"partition {record.partition_id} of topic {record.topic_id} changes and is not there"
@@ -207,24 +215,31 @@ def _put(before: Metadata, partition: PartitionRecord) -> Metadata:
         eligible_leader_replicas=partition.eligible_leader_replicas or None,
         last_known_elr=partition.last_known_elr or None,
     )
-    key = partition.topic_id, partition.partition_id
-    return _with(before, partitions={**before.partitions, key: told})
+    topic_id, number = partition.topic_id, partition.partition_id
+    known = before.partitions.get(topic_id, ())
+    replaced = (*known[:number], told, *known[number + 1 :])
+    return _with(before, partitions={**before.partitions, topic_id: replaced})
 
 
 def _forget_eligible(before: Metadata, record: records.ClearElrRecord) -> Metadata:
     if record.topic_name and before.named(record.topic_name) is None:
         raise ImpossibleRecordError(f"topic {record.topic_name} changes and is not there")
     partitions = dict(before.partitions)
-    for key, known in before.partitions.items():
-        is_meant = not record.topic_name or before.topics[key[0]].name == record.topic_name
-        if is_meant and (known.eligible_leader_replicas or known.last_known_elr):
-            partitions[key] = msgspec.structs.replace(
-                known,
-                partition_epoch=known.partition_epoch + 1,
-                eligible_leader_replicas=None,
-                last_known_elr=None,
-            )
+    for topic_id, known in before.partitions.items():
+        if not record.topic_name or before.topics[topic_id].name == record.topic_name:
+            partitions[topic_id] = tuple([_without_eligible(each) for each in known])
     return _with(before, partitions=partitions)
+
+
+def _without_eligible(known: PartitionRecord) -> PartitionRecord:
+    if not known.eligible_leader_replicas and not known.last_known_elr:
+        return known
+    return msgspec.structs.replace(
+        known,
+        partition_epoch=known.partition_epoch + 1,
+        eligible_leader_replicas=None,
+        last_known_elr=None,
+    )
 
 
 def _set_feature(before: Metadata, record: records.FeatureLevelRecord) -> Metadata:
@@ -288,7 +303,9 @@ def _with(before: Metadata, **changes: Any) -> Metadata:
 
 
 def _without(mapping: Mapping[Any, Any], key: Hashable) -> dict[Any, Any]:
-    return {each: value for each, value in mapping.items() if each != key}
+    kept = dict(mapping)
+    kept.pop(key, None)
+    return kept
 
 
 _STEPS: Final[Mapping[type[MetadataRecord], Callable[[Metadata, Any], Metadata]]] = (

@@ -7,7 +7,7 @@ Source: KIP-630 (snapshots), KIP-841 (who is active), KIP-858 (directories), KIP
 elections).
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,8 +21,6 @@ from splitbrain.nodes.metadata.records import (
     TopicRecord,
 )
 
-#: A topic's id and the number of one of its partitions.
-PartitionKey = tuple[str, int]
 TOPIC_RESOURCE: Final = 2
 #: Directory of a replica that nobody has said, in a cluster that had none before.
 MIGRATING: Final = "0" * 32
@@ -42,8 +40,10 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
     brokers: Mapping[int, RegisterBrokerRecord] = _NOTHING
     #: By id.
     topics: Mapping[str, TopicRecord] = _NOTHING
-    #: Each with all its changes; those of one topic in the order of their numbers.
-    partitions: Mapping[PartitionKey, PartitionRecord] = _NOTHING
+    #: By name.
+    topic_ids: Mapping[str, str] = _NOTHING
+    #: By topic id, in the order of their numbers, each with all its changes.
+    partitions: Mapping[str, tuple[PartitionRecord, ...]] = _NOTHING
     #: All other records, by ``key_of``.
     others: Mapping[Hashable, MetadataRecord] = _NOTHING
 
@@ -65,11 +65,34 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
 
     def named(self, name: str) -> TopicRecord | None:
         """Return the topic of this name."""
-        return next((topic for topic in self.topics.values() if topic.name == name), None)
+        topic_id = self.topic_ids.get(name)
+        return None if topic_id is None else self.topics[topic_id]
+
+    def partition(self, topic_id: str, number: int) -> PartitionRecord | None:
+        """Return one partition; None: there is no such."""
+        partitions = self.partitions.get(topic_id, ())
+        return partitions[number] if 0 <= number < len(partitions) else None
 
     def partition_count(self, topic_id: str) -> int:
         """How many partitions the topic has."""
-        return sum(of == topic_id for of, _ in self.partitions)
+        return len(self.partitions.get(topic_id, ()))
+
+    def all_partitions(self) -> Iterator[PartitionRecord]:
+        """Yield the partitions of all topics."""
+        for partitions in self.partitions.values():
+            yield from partitions
+
+    def affected_since(self, before: "Metadata") -> Iterator[PartitionRecord]:
+        """Yield partitions that may stand otherwise to the brokers than they did before.
+
+        Of the others neither the partitions of their topic nor any broker has changed.
+        """
+        if self.brokers is not before.brokers:
+            yield from self.all_partitions()
+        elif self.partitions is not before.partitions:
+            for topic_id, partitions in self.partitions.items():
+                if partitions is not before.partitions.get(topic_id):
+                    yield from partitions
 
     def name_of(self, record: MetadataRecord | None) -> str:
         """Return the name of the thing that a record of a snapshot tells, for a sentence."""
@@ -113,8 +136,33 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
 
     def told(self) -> dict[Hashable, MetadataRecord]:
         """Return the records that tell all of it, by ``key_of``."""
-        whole = [*self.brokers.values(), *self.topics.values(), *self.partitions.values()]
+        whole = [*self.brokers.values(), *self.topics.values(), *self.all_partitions()]
         return {**{key_of(record): record for record in whole}, **self.others}
+
+
+def read(told: Iterable[MetadataRecord]) -> Metadata:
+    """Return the metadata that the records of a snapshot tell."""
+    brokers: dict[int, RegisterBrokerRecord] = {}
+    topics: dict[str, TopicRecord] = {}
+    partitions: dict[str, list[PartitionRecord]] = {}
+    others: dict[Hashable, MetadataRecord] = {}
+    for record in told:
+        match record:
+            case PartitionRecord(topic_id=topic_id):
+                partitions.setdefault(topic_id, []).append(record)
+            case TopicRecord(topic_id=topic_id):
+                topics[topic_id] = record
+            case RegisterBrokerRecord(broker_id=broker_id):
+                brokers[broker_id] = record
+            case _:
+                others[key_of(record)] = record
+    return Metadata(
+        brokers=brokers,
+        topics=topics,
+        topic_ids={topic.name: topic.topic_id for topic in topics.values()},
+        partitions={topic_id: tuple(each) for topic_id, each in partitions.items()},
+        others=others,
+    )
 
 
 def key_of(record: MetadataRecord) -> Hashable:

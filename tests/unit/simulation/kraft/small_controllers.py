@@ -97,8 +97,7 @@ class Controllers:
         """Return the partitions of a topic that is there."""
         topic = self.metadata.named(name)
         assert topic is not None
-        told = self.metadata.partitions.values()
-        return [each for each in told if each.topic_id == topic.topic_id]
+        return [*self.metadata.partitions[topic.topic_id]]
 
     @property
     def unfenced(self) -> set[int]:

@@ -13,7 +13,7 @@ from splitbrain.nodes.metadata.content import image_records
 from splitbrain.nodes.metadata.errors import ContradictionError
 from splitbrain.nodes.metadata.records import MetadataRecord
 from splitbrain.simulation.kraft.metadata.model import ImpossibleRecordError, MetadataModel
-from splitbrain.simulation.kraft.metadata.state import key_of
+from splitbrain.simulation.kraft.metadata.state import key_of, read
 from tests.unit.nodes.controller.clusters import partition
 from tests.unit.nodes.metadata.courses import after, course
 
@@ -26,8 +26,24 @@ def test_a_course_makes_of_the_model_what_it_makes_of_an_image(seed: int) -> Non
     written, images = course(seed, 150)
     for at, (record, image) in enumerate(zip(written, images, strict=True)):
         model.take(record)
-        theirs = {key_of(told): told for told in image_records(image)}
-        assert model.metadata.told() == theirs, f"{at}: {record}"
+        told = list(image_records(image))
+        assert model.metadata.told() == {key_of(each): each for each in told}, f"{at}: {record}"
+        assert read(told) == model.metadata
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_no_record_affected_stands_as_it_stood(seed: int) -> None:
+    model = MetadataModel()
+    for record in course(seed, 150)[0]:
+        before = model.metadata
+        model.take(record)
+        after = model.metadata
+        affected = list(after.affected_since(before))
+        if after.brokers != before.brokers:
+            assert affected == list(after.all_partitions())
+        for each in after.all_partitions():
+            known = before.partition(each.topic_id, each.partition_id)
+            assert each in affected or each == known
 
 
 @pytest.mark.parametrize("seed", range(40))
