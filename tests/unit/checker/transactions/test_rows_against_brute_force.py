@@ -11,6 +11,7 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.budget import Unlimited
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.transactions.brute_force_rows import is_of_level
+from tests.unit.checker.transactions.row_cases import RARE_ROWS
 from tests.unit.checker.transactions.small_rows import named, random_row_transactions
 from tests.unit.checker.transactions.test_against_brute_force import HISTORIES
 
@@ -45,6 +46,14 @@ def test_choices_are_left_for_the_solver(level: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(row_search.RowSearch, "open_graph", counted)
     agree_with_brute_force(level, 5 * HISTORIES)
     assert sum(found) >= 5
+
+
+@pytest.mark.parametrize(("level", "history"), RARE_ROWS)
+def test_a_rare_history_is_what_the_definition_says(
+    level: str, history: list[PairedOperation]
+) -> None:
+    expected = Verdict.VALID if is_of_level(history, level) else Verdict.INVALID
+    assert check(history, Unlimited(), "rows", level).verdict is expected
 
 
 def agree_with_brute_force(level: str, histories: int) -> None:
