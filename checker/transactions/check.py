@@ -54,6 +54,7 @@ from splitbrain.checker.transactions.table_builder import table_of
 from splitbrain.checker.transactions.telling import Teller, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.history.columns import ColumnOperations
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation
 
@@ -76,7 +77,12 @@ class _Judgement:
     def __init__(
         self, operations: Iterable[PairedOperation], budget: Budget, kind: Kind, level: Level
     ) -> None:
-        self._operations = [operation for operation in operations if operation.f == "txn"]
+        self._operations: Sequence[PairedOperation] = (
+            operations
+            # Of columns that are read as transactions, all are.
+            if isinstance(operations, ColumnOperations)
+            else [operation for operation in operations if operation.f == "txn"]
+        )
         self._kind: Kind = kind
         self._level = level
         name = f"transactions:{kind}"
