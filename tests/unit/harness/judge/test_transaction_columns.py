@@ -127,7 +127,11 @@ ODD: dict[str, tuple[Kind, list[list[Any]], Any]] = {
     "a read of a list": ("rw-register", [["r", "x", None]], [["r", "x", [3]]]),
     "a write of nothing": ("list-append", [["append", "x", None]], [["append", "x", None]]),
     "a write of a list": ("list-append", [["append", "x", [1]]], [["append", "x", [1]]]),
-    "a value that is written twice": ("rw-register", *[[["w", "x", 9], ["w", "x", 9]]] * 2),
+    "a value that is written twice": (
+        "rw-register",
+        [["w", "x", 9], ["w", "x", 9]],
+        [["w", "x", 9], ["w", "x", 9]],
+    ),
     "another key": ("list-append", [["r", "x", None]], [["r", "y", None]]),
     "another value": ("list-append", [["append", "x", 1]], [["append", "x", 2]]),
     "another number of parts": ("list-append", [["r", "x", None]], []),
