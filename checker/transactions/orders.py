@@ -43,7 +43,8 @@ class Orders:
         order = np.lexsort((table.indexes[self._txns], process))
         same = process[order[1:]] == process[order[:-1]]
         self._earlier, self._later = order[:-1][same], order[1:][same]
-        self._places = self._placed()
+        #: Of each node of the edges.
+        self.places = self._placed()
 
     def _placed(self) -> Nodes:
         source, target, _, _ = self._edges.columns()
@@ -59,7 +60,7 @@ class Orders:
     @property
     def prove_no_cycle(self) -> bool:
         """Return whether places rise along every edge, and nobody's is behind its end."""
-        in_time = self._places[self._txns] < self._ended_by * _PLACES
+        in_time = self.places[self._txns] < self._ended_by * _PLACES
         is_open = self._ended_by == len(self._moments)
         return self._all_rise and bool(np.all(in_time | is_open))
 
@@ -67,7 +68,7 @@ class Orders:
         """Add the edges of both orders; return a place for each node, which most edges rise by."""
         processes = self._add_processes()
         moments = self._add_real_time()
-        return np.concatenate((self._places, processes, moments))
+        return np.concatenate((self.places, processes, moments))
 
     def _add_processes(self) -> Nodes:
         earlier, later = self._txns[self._earlier], self._txns[self._later]
@@ -77,7 +78,7 @@ class Orders:
         # Two steps of one process in a row.
         goes_on = np.flatnonzero(earlier[1:] == later[:-1])
         self._edges.add(stations[goes_on], stations[goes_on + 1], PASS)
-        return self._places[later] - 1
+        return self.places[later] - 1
 
     def _add_real_time(self) -> Nodes:
         stations = self._edges.stations(len(self._moments))

@@ -213,6 +213,11 @@ MUTANTS = {
         'found.unordered and self._kind == "rw-register"',
         "False",
     ),
+    "any order in time explains what was read": (
+        "serial_order",
+        "return np.array_equal(writers[np.where(has_version, before, -1)], reads.source)",
+        "return True",
+    ),
     "writes are never lost": (
         "durability",
         "if operation.end >= table.operations[read.txn].start or",
