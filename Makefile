@@ -187,6 +187,8 @@ nightly: setup images classes ## suite, lake and gate within NIGHT_BUDGET, goes 
 		--beyond-promise || failed+=" sim beyond the promise (exit $$?)"
 	$(BIN)/python -m bench.mutants --room above --count 300 --seed 1 --time-limit "$(MUTANT_BUDGET)" \
 		--ledger bench/baselines/mutants-above.jsonl || failed+=" bench.mutants (exit $$?)"
+	$(BIN)/python -m bench.brute_force --minutes 60 --ledger .tools/brute-force.jsonl \
+		|| failed+=" bench.brute_force (exit $$?)"
 	$(BIN)/python -m bench.port_fuzz --frames 1000000 --seed "$$first" \
 		|| failed+=" bench.port_fuzz (exit $$?)"
 	SPLITBRAIN_BRUTE_FORCE_HISTORIES=10000 HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \

@@ -24,7 +24,7 @@ class Evidence(msgspec.Struct, frozen=True):
     """Record of everything that one run left behind; absent parts are empty."""
 
     #: In order of invocation.
-    operations: tuple[PairedOperation, ...]
+    operations: Sequence[PairedOperation]
     #: State events by node, stamped, in the node's own order.
     state_events: dict[str, tuple[StateEvent, ...]] = {}
     #: Committed log at the end of the run, by node.

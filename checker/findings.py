@@ -86,6 +86,14 @@ class Findings:
             }
         )
 
+    def only_counts(self, *kinds: str) -> bool:
+        """Count one more of each kind if enough of all of them are described; return whether so."""
+        if any(len(self._named[kind]) < NAMED_MAX for kind in kinds):
+            return False
+        for kind in kinds:
+            self.counts[kind] += 1
+        return True
+
     def conclude(self, judge: Callable[[], tuple[dict[str, Any], str, str | None]]) -> CheckResult:
         """Make the result of a judgement, which notes findings.
 

@@ -3,7 +3,7 @@
 The caller turns a checker that crashes into ``unknown``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from splitbrain.checker.allowing import with_allowed
@@ -36,7 +36,7 @@ from splitbrain.contracts.system import AllowedAnomaly
 from splitbrain.history.records import PairedOperation
 
 #: Judges the operations of one run alone.
-_OperationsChecker = Callable[[tuple[PairedOperation, ...], Budget], CheckResult]
+_OperationsChecker = Callable[[Sequence[PairedOperation], Budget], CheckResult]
 
 
 def _of_operations(check: _OperationsChecker) -> Checker:
@@ -78,14 +78,14 @@ def _allowing(check: Checker, *always: AllowedAnomaly) -> Checker:
     )
 
 
-def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
+def _check_sessions(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
     # Only this one needs networkx, which loads longer than most histories take to judge.
     from splitbrain.checker.sessions import check
 
     return check(operations, budget)
 
 
-def _check_logs(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
+def _check_logs(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
     # networkx is loaded with the first history of logs.
     from splitbrain.checker.logs.check import check
 

@@ -18,16 +18,21 @@ from splitbrain.history.line_columns import read_lines
 from splitbrain.history.spark_extra import require_spark
 
 
-def read_columns(path: Path, history_format: str | None = None) -> OperationColumns | None:
+def read_columns(
+    path: Path, history_format: str | None = None, *, are_transactions: bool = False
+) -> OperationColumns | None:
     """Read the columns of a file or a table, of its own format or the one given.
 
-    None if it is not plain and whole.
+    None if it is not plain and whole. Transactions are read of JSON lines alone.
 
     Raises:
         HistoryError: the file cannot be opened, or looks like no format.
         UsageError: there is no such format, or nothing here that reads it.
     """
     found = known_format(history_format) if history_format else guess_format(path)
+    if are_transactions:
+        events = read_lines(path, are_transactions=True) if found == "jsonl" else None
+        return None if events is None else paired_columns(events)
     columns = _read(path, found)
     return None if columns is None else columns_apart(columns)
 

@@ -8,7 +8,7 @@ only if nobody can tell them apart: ``1``, ``1.0`` and ``true`` have three. Noth
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Protocol, Self, overload
 
 import msgspec
 import numpy as np
@@ -77,7 +77,7 @@ class OperationColumns(msgspec.Struct, frozen=True):
     key_names: tuple[str | None, ...]
     node_names: tuple[str | None, ...]
     error_names: tuple[str | None, ...]
-    values: tuple[Any, ...]
+    values: Sequence[Any]
     #: Whether every value is a text, a whole number or None, so that different codes are different
     #: values to everyone.
     flat: bool
@@ -147,6 +147,53 @@ class OperationColumns(msgspec.Struct, frozen=True):
         return int(positions.epochs[place]), int(positions.offsets[place])
 
 
+class ValueNumbering(Protocol):
+    """Numbering of the values of events; see ``Numbering``, whose values are distinct."""
+
+    def codes(self, things: Sequence[Any]) -> Codes:
+        """Return the number of each."""
+        ...
+
+    def taken_in(self, others: Self) -> Codes:
+        """Return the numbers here of what another has, by their numbers there."""
+        ...
+
+    @property
+    def flat(self) -> bool:
+        """Whether different numbers are different values to everyone."""
+        ...
+
+    @property
+    def is_odd(self) -> bool:
+        """Return whether something is for readers of objects."""
+        ...
+
+    @property
+    def things(self) -> Sequence[Any]:
+        """Return the values by number."""
+        ...
+
+
+class ColumnOperations(Sequence[PairedOperation]):
+    """Operations of columns, each of which is made when it is asked for."""
+
+    def __init__(self, columns: OperationColumns) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @overload
+    def __getitem__(self, place: int) -> PairedOperation: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PairedOperation]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        """Return one operation, or several."""
+        if isinstance(place, slice):
+            return [self[each] for each in range(len(self))[place]]
+        return self.columns.operation(place)
+
+
 class Numbering:
     """Distinct things by number, in the order in which they were first seen.
 
@@ -190,6 +237,10 @@ class Numbering:
             self._originals[number] = thing
         return number
 
+    def taken_in(self, others: Self) -> Codes:
+        """Return the numbers here of what another has, by their numbers there."""
+        return self.codes(others.things)
+
     def __getstate__(self) -> tuple[dict[Hashable, int], dict[int, Any]]:
         """Return the state for another process, without the counter."""
         return dict(self._numbers), self._originals
@@ -205,7 +256,7 @@ class Numbering:
         return not self._originals
 
     @property
-    def is_too_deep(self) -> bool:
+    def is_odd(self) -> bool:
         """Return whether something is nested deeper than its readers can go."""
         return any(map(is_too_deep, self._originals.values()))
 

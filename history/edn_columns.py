@@ -176,7 +176,7 @@ class _Meaning:
             return None
         if "cas" not in kinds.things and "read" not in kinds.things:
             return events
-        return None if _has_keys_in_values(events) else _with_refusals(events)
+        return None if _has_keys_in_values(events) else _with_refusals(events, values)
 
     def _mapped(self, name: bytes, meaning: Callable[[bytes], int], kind: Any) -> NDArray[Any]:
         """Return the meaning of each text of a field; of the empty text without such a field."""
@@ -232,7 +232,7 @@ def _has_keys_in_values(events: EventColumns) -> bool:
     return has_independent_keys(invocations)
 
 
-def _with_refusals(events: EventColumns) -> EventColumns:
+def _with_refusals(events: EventColumns, numbering: Numbering) -> EventColumns:
     """Replace completions of compare-and-sets by their meaning, see ``history.raw_operations``."""
     kinds, values, errors = events.kinds.things, events.values.things, events.errors.things
     if "cas" not in kinds:
@@ -257,6 +257,6 @@ def _with_refusals(events: EventColumns) -> EventColumns:
         for type_, value, error, argument in rows
     ]
     types[places] = np.array([NUMBER_BY_TYPE[t] for t, _ in judged], dtype=np.int8)[numbers]
-    codes = np.array([events.values.of(value) for _, value in judged], dtype=np.int32)
+    codes = np.array([numbering.of(value) for _, value in judged], dtype=np.int32)
     results[places] = codes[numbers]
     return msgspec.structs.replace(events, type=types, value=results)

@@ -19,6 +19,7 @@ from splitbrain.history.columns import (
     Numbering,
     OperationColumns,
     Positions,
+    ValueNumbering,
 )
 
 
@@ -42,7 +43,7 @@ class EventColumns(msgspec.Struct, frozen=True):
     keys: Numbering
     nodes: Numbering
     errors: Numbering
-    values: Numbering
+    values: ValueNumbering
     positions: Positions | None = None
 
 

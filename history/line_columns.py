@@ -15,12 +15,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from splitbrain.history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
+from splitbrain.history.columns import (
+    NUMBER_BY_TYPE,
+    Numbering,
+    Positions,
+    ValueNumbering,
+    positions_of,
+)
 from splitbrain.history.event_columns import EventColumns
 from splitbrain.history.identity import key_text
 from splitbrain.history.json_problems import refuse_other_bytes
 from splitbrain.history.opening import is_packed, opened
 from splitbrain.history.records import Event
+from splitbrain.history.transaction_values import TransactionEvent, TransactionNumbering
 
 _BLOCK_BYTES: Final = 1 << 20
 #: Columns that mean the same in every range, and those of codes into a table.
@@ -41,9 +48,10 @@ class LineRange(NamedTuple):
     #: Bytes; each stands behind a line feed, or at an end of the file.
     start: int
     end: int
+    are_transactions: bool = False
 
 
-def line_ranges(path: Path, count: int) -> list[LineRange]:
+def line_ranges(path: Path, count: int, *, are_transactions: bool = False) -> list[LineRange]:
     """Divide a file into at most so many ranges of about equal size; none if it is packed.
 
     Raises:
@@ -59,7 +67,11 @@ def line_ranges(path: Path, count: int) -> list[LineRange]:
             file.readline()
             bounds.append(file.tell())
     bounds.append(size)
-    return [LineRange(path, start, end) for start, end in pairwise(bounds) if start < end]
+    return [
+        LineRange(path, start, end, are_transactions)
+        for start, end in pairwise(bounds)
+        if start < end
+    ]
 
 
 def read_range(lines: LineRange) -> EventColumns | None:
@@ -70,17 +82,17 @@ def read_range(lines: LineRange) -> EventColumns | None:
     """
     with opened(lines.path) as file:
         file.seek(lines.start)
-        return _read(file, lines.end - lines.start)
+        return _read(file, lines.end - lines.start, are_transactions=lines.are_transactions)
 
 
-def read_lines(path: Path) -> EventColumns | None:
-    """Read the events of a whole file, packed or not.
+def read_lines(path: Path, *, are_transactions: bool = False) -> EventColumns | None:
+    """Read the events of a whole file, packed or not; values may all be transactions.
 
     Raises:
         HistoryError: the file cannot be opened.
     """
     with opened(path) as file:
-        return _read(file, None)
+        return _read(file, None, are_transactions=are_transactions)
 
 
 def joined(ranges: Sequence[EventColumns]) -> EventColumns:
@@ -90,10 +102,10 @@ def joined(ranges: Sequence[EventColumns]) -> EventColumns:
     }
     first, *others = ranges
     for name, table in _TABLE_OF.items():
-        numbering: Numbering = getattr(first, table)
+        numbering: ValueNumbering = getattr(first, table)
         parts = [getattr(first, name)]
         for events in others:
-            new = numbering.codes(getattr(events, table).things)
+            new = numbering.taken_in(getattr(events, table))
             parts.append(new[getattr(events, name)])
         columns[name] = np.concatenate(parts)
         columns[table] = numbering
@@ -101,10 +113,13 @@ def joined(ranges: Sequence[EventColumns]) -> EventColumns:
     return EventColumns(**columns, positions=_whole_positions(blocks))
 
 
-def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
+def _read(file: IO[bytes], size: int | None, *, are_transactions: bool) -> EventColumns | None:
     """Read the events of so many bytes; None: of all."""
-    decode: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[Event]).decode
-    events = _Events()
+    event, values = (
+        (TransactionEvent, TransactionNumbering()) if are_transactions else (Event, Numbering(None))
+    )
+    decode: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[event]).decode
+    events = _Events(values)
     rest = b""
     left = size
     while block := file.read(_BLOCK_BYTES if left is None else min(_BLOCK_BYTES, left)):
@@ -120,7 +135,7 @@ def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
             events.add(lines)
         except (ValueError, OverflowError, RecursionError):
             return None
-    if rest.strip() or events.is_empty or events.values.is_too_deep:
+    if rest.strip() or events.is_empty or events.values.is_odd:
         return None
     return events.whole()
 
@@ -128,9 +143,10 @@ def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
 class _Events:
     """Columns of events, as they grow block by block."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: ValueNumbering) -> None:
+        self.values = values
         self.kinds, self.keys = Numbering(), Numbering(None)
-        self.nodes, self.errors, self.values = (Numbering(None) for _ in range(3))
+        self.nodes, self.errors = Numbering(None), Numbering(None)
         self._blocks: list[tuple[NDArray[Any], ...]] = []
         #: Positions, by block; None for a block without any.
         self._positions: list[Positions | None] = []

@@ -39,7 +39,7 @@ def read_table_columns(path: Path) -> OperationColumns | None:
             return None
         outcome = _codes(table, "type", outcomes).astype(np.int8)
         arguments, answers = (_codes(table, name, values) for name in VALUES)
-        if values.is_too_deep:
+        if values.is_odd:
             return None
         return OperationColumns(
             indexes=_integers(table, "index", 0),

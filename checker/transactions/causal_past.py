@@ -21,14 +21,13 @@ class CausalPast:
     """Processes and reads as a graph of transactions."""
 
     def __init__(self, found: Dependencies, readers: Nodes, sources: Nodes) -> None:
-        operations = found.table.operations
+        process, index = found.table.processes, found.table.indexes
+        count = len(process)
         happened = np.flatnonzero(found.happened)
-        process = np.array([operation.process for operation in operations], dtype=np.int64)
-        index = np.array([operation.index for operation in operations], dtype=np.int64)
         order = happened[np.lexsort((index[happened], process[happened]))]
         #: Number of the process of each transaction, and its place there.
         self.session = np.unique(process, return_inverse=True)[1].reshape(-1)
-        self.position = np.zeros(len(operations), dtype=np.int64)
+        self.position = np.zeros(count, dtype=np.int64)
         begins = np.flatnonzero(np.diff(self.session[order], prepend=-1))
         sizes = np.diff(np.append(begins, len(order)))
         self.position[order] = np.arange(len(order)) - np.repeat(begins, sizes)
@@ -36,9 +35,9 @@ class CausalPast:
         of_others = sources >= 0
         before = np.concatenate([order[:-1][same], sources[of_others]])
         after = np.concatenate([order[1:][same], readers[of_others]])
-        edges = np.sort(after * len(operations) + before)
-        self._after, self._before = np.divmod(edges, max(len(operations), 1))
-        self._begins = np.searchsorted(self._after, np.arange(len(operations) + 1))
+        edges = np.sort(after * count + before)
+        self._after, self._before = np.divmod(edges, max(count, 1))
+        self._begins = np.searchsorted(self._after, np.arange(count + 1))
 
     def is_before(self, txn: int) -> list[int]:
         """Return those that are directly before a transaction."""

@@ -49,11 +49,13 @@ from splitbrain.checker.transactions.list_versions import list_dependencies
 from splitbrain.checker.transactions.openness import decide_open, is_open
 from splitbrain.checker.transactions.orders import Orders
 from splitbrain.checker.transactions.register_versions import register_dependencies
+from splitbrain.checker.transactions.serial_order import explains_reads
 from splitbrain.checker.transactions.sight_telling import SightTeller
 from splitbrain.checker.transactions.table_builder import table_of
 from splitbrain.checker.transactions.telling import Teller, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.history.columns import ColumnOperations
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation
 
@@ -76,7 +78,12 @@ class _Judgement:
     def __init__(
         self, operations: Iterable[PairedOperation], budget: Budget, kind: Kind, level: Level
     ) -> None:
-        self._operations = [operation for operation in operations if operation.f == "txn"]
+        self._operations: Sequence[PairedOperation] = (
+            operations
+            # Of columns that are read as transactions, all are.
+            if isinstance(operations, ColumnOperations)
+            else [operation for operation in operations if operation.f == "txn"]
+        )
         self._kind: Kind = kind
         self._level = level
         name = f"transactions:{kind}"
@@ -151,12 +158,9 @@ class _Judgement:
 
     def _core(self, found: Dependencies) -> list[Edge]:
         orders = Orders(found.table, found.happened, found.edges)
-        # Of registers a serial order is looked for along the edges; a key whose reads contradict
-        # each other has none.
-        are_all_known = not self._anomalies() and not (
-            found.unordered and self._kind == "rw-register"
-        )
-        self._is_serial = are_all_known and orders.prove_no_cycle
+        if orders.prove_no_cycle and not self._anomalies():
+            is_open = found.unordered and self._kind == "rw-register"
+            self._is_serial = not is_open or explains_reads(found, orders.places)
         if self._is_serial:
             return []
         places = orders.add()
@@ -180,6 +184,8 @@ class _Judgement:
             names = [cycle.name]
             if is_long_fork(cycle):
                 names.insert(0, levels.LONG_FORK)
+            if self.findings.only_counts(*names):
+                continue
             keys = [found.table.keys[key] for key in teller.keys_of(cycle)]
             # A cycle may have fifty thousand.
             named = frozenset(keys)
@@ -208,11 +214,14 @@ class _Judgement:
             kinds.remove(CAUSAL_SIGHT)
             self._not_asked = frozenset({"causal"})
         for violation in orders.violations(kinds):
+            name = STAGES[violation.kind] if isinstance(violation, Sight) else violation.name
+            if self.findings.only_counts(name):
+                continue
             if isinstance(violation, Sight):
                 txns, keys = sights.involved(violation)
                 told = f"{sights.sentence(violation)}."
                 names = [found.table.keys[key] for key in keys]
-                self._note(Anomaly(STAGES[violation.kind], tuple(txns), names[0], told), names)
+                self._note(Anomaly(name, tuple(txns), names[0], told), names)
                 continue
             txns = [edge.source for edge in violation.edges]
             keys = teller.keys_of(violation)
@@ -229,7 +238,7 @@ class _Judgement:
                 **drawn(violation, self._operations, operations),
             }
             self.findings.note(
-                violation.name,
+                name,
                 operations,
                 lambda told=violation: teller.cycle(told),
                 details=details,

@@ -97,10 +97,9 @@ class CommitOrders:
         self.reads = reads_of(found, self._columns)
         self._places = int(self.reads.place.max(initial=0)) + 2
         happened = found.happened
-        rows = np.array([(w.txn, w.key) for w in table.writes], dtype=np.int64).reshape(-1, 2)
-        rows = rows[happened[rows[:, 0]]]
+        written = table.writes.txns * self._keys + table.writes.keys
         #: Writers and their keys, both as one number, sorted.
-        self._written = distinct(rows[:, 0] * self._keys + rows[:, 1])
+        self._written = distinct(written[happened[table.writes.txns]])
         self.past = CausalPast(found, self.reads.txn, self.reads.source)
 
     def _sights(self, kind: int) -> tuple[Nodes, Nodes]:
@@ -276,21 +275,16 @@ def reads_of(found: Dependencies, columns: tuple[Nodes, Nodes, Nodes, Nodes]) ->
     table = found.table
     writer, _, kind, proof = columns
     is_read = kind == WR
-    empty = [
-        n for n, read in enumerate(table.reads) if read.external and not _has_value(read.value)
-    ]
-    number = np.concatenate([proof[is_read], np.array(empty, dtype=np.int64)])
+    empty = np.flatnonzero(table.reads.external & table.reads.are_empty)
+    number = np.concatenate([proof[is_read], empty])
     source = np.concatenate(
         [writer[is_read], np.full(len(empty), BEGINNING, dtype=np.int64)],
     )
-    rows = np.array([(r.txn, r.key, r.place) for r in table.reads], dtype=np.int64).reshape(-1, 3)
-    txn, key, place = rows[number].T
+    txn, key, place = (
+        column[number] for column in (table.reads.txns, table.reads.keys, table.reads.places)
+    )
     order = np.lexsort((place, key, txn))
     return Reads(txn, key, place, source, number)[order]
-
-
-def _has_value(value: object) -> bool:
-    return value is not None and value != []
 
 
 def expanded(items: Nodes, sizes: Nodes) -> tuple[Nodes, Nodes]:

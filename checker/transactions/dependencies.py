@@ -67,11 +67,6 @@ class Edges:
         """Add one edge."""
         self._single.append((source, target, kind, proof))
 
-    def station(self) -> int:
-        """Return a new node that is no transaction."""
-        self.nodes += 1
-        return self.nodes - 1
-
     def stations(self, count: int) -> Nodes:
         """Return several new nodes that are no transactions."""
         self.nodes += count
@@ -86,26 +81,20 @@ class Edges:
                     if source != target:
                         self.add_one(source, target, kind, proof)
             return
-        places = {target: place for place, target in enumerate(targets)}
-        last = len(targets) - 1
         # From a station all targets up to it, and all from it on, can be reached.
-        up_to = [self.station() for _ in targets]
-        onwards = [self.station() for _ in targets]
-        for place, target in enumerate(targets):
-            self.add_one(up_to[place], target, PASS)
-            self.add_one(onwards[place], target, PASS)
-            if place:
-                self.add_one(up_to[place], up_to[place - 1], PASS)
-                self.add_one(onwards[place - 1], onwards[place], PASS)
-        for source, proof in several:
-            place = places.get(source)
-            if place is None:
-                self.add_one(source, onwards[0], kind, proof)
-                continue
-            if place:
-                self.add_one(source, up_to[place - 1], kind, proof)
-            if place < last:
-                self.add_one(source, onwards[place + 1], kind, proof)
+        up_to, onwards = self.stations(len(targets)), self.stations(len(targets))
+        ends = np.array(targets, dtype=np.int64)
+        self.add(up_to, ends, PASS)
+        self.add(onwards, ends, PASS)
+        self.add(up_to[1:], up_to[:-1], PASS)
+        self.add(onwards[:-1], onwards[1:], PASS)
+        places = {target: place for place, target in enumerate(targets)}
+        source, proof = np.array(several, dtype=np.int64).T
+        place = np.array([places.get(txn, -1) for txn, _ in several], dtype=np.int64)
+        # One that is no target comes before all of them.
+        before, behind = place > 0, place < len(targets) - 1
+        self.add(source[before], up_to[place[before] - 1], kind, proof[before])
+        self.add(source[behind], onwards[place[behind] + 1], kind, proof[behind])
 
     def columns(self) -> tuple[Nodes, Nodes, Nodes, Nodes]:
         """Return sources, targets, kinds and proofs."""

@@ -15,9 +15,8 @@ from splitbrain.checker.transactions.micro_operations import Read, Table, hashab
 
 def lost_writes(table: Table, kind: Kind) -> list[Anomaly]:
     """Return the lost writes of a history, one for each list, at most one for each register."""
-    is_final = np.array([operation.final for operation in table.operations], dtype=bool)
     final: dict[int, list[Read]] = {}
-    for number in np.flatnonzero(is_final[table.reads.txns]).tolist():
+    for number in np.flatnonzero(table.is_final[table.reads.txns]).tolist():
         read = table.reads[number]
         final.setdefault(read.key, []).append(read)
     shown = {key: _shown(reads, kind) for key, reads in final.items()}

@@ -4,7 +4,7 @@ The longest read of a key is its version order as far as it goes; what nobody re
 key whose reads contradict each other gives no edges. Source: Kingsbury and Alvaro 2020, section 4.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from splitbrain.checker.transactions.dependencies import (
 )
 from splitbrain.checker.transactions.micro_operations import Table, hashable
 from splitbrain.checker.transactions.own_history import lost_update, note_internal
+from splitbrain.history.list_texts import Beginnings
 
 _UNKNOWN = -1
 
@@ -43,7 +44,7 @@ def list_dependencies(table: Table, poll: Callable[[], None]) -> Dependencies:
     """Infer everything that the reads of a list-append history show."""
     anomalies: list[Anomaly] = []
     seen: list[int] = []
-    lengths = np.fromiter(map(len, table.reads.values), dtype=np.int64, count=len(table.reads))
+    lengths = _lengths(table.reads.values)
     orders = [
         _order_of(table, key, lengths, anomalies, seen, poll) for key in range(len(table.keys))
     ]
@@ -56,6 +57,12 @@ def list_dependencies(table: Table, poll: Callable[[], None]) -> Dependencies:
     unordered = _add_unread(table, orders, columns, edges)
     note_internal(table, anomalies)
     return Dependencies(table, edges, anomalies, happened, unordered)
+
+
+def _lengths(values: Sequence[list[Any]]) -> Nodes:
+    if isinstance(values, Beginnings):
+        return values.lengths
+    return np.fromiter(map(len, values), dtype=np.int64, count=len(values))
 
 
 def _order_of(
@@ -77,6 +84,8 @@ def _order_of(
     writes = _writes_in(writers, longest)
     seen += writes
     is_broken = _note_elements(table, longest_read, writes, anomalies)
+    if isinstance(values, Beginnings) and values.agree(reads):
+        return _Order(writes, is_broken)
     for read in reads.tolist():
         value = values[read]
         if longest[: len(value)] == value:

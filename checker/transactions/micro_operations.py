@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from splitbrain.checker.models.model import freeze, is_list_of
 from splitbrain.checker.transactions.levels import Kind
+from splitbrain.checker.transactions.timed import Timed
 from splitbrain.history.edn_values import Name
+from splitbrain.history.list_texts import Beginnings
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import is_same, shown
 
@@ -40,7 +42,7 @@ def hashable(value: Any) -> Hashable:
     return value if type(value) is int or type(value) is str else freeze(value)
 
 
-def names_of(values: list[Any]) -> list[Any]:
+def names_of(values: Sequence[Any]) -> Sequence[Any]:
     """Return values, or None, as keys of a map."""
     is_plain = {*map(type, values)} <= {*PLAIN, type(None)}
     return values if is_plain else [*map(hashable, values)]
@@ -174,7 +176,9 @@ class Writes:
 class Reads:
     """Answered reads of a history as columns; a number gives a ``Read``."""
 
-    def __init__(self, txns: Numbers, places: Numbers, keys: Numbers, values: list[Any]) -> None:
+    def __init__(
+        self, txns: Numbers, places: Numbers, keys: Numbers, values: Sequence[Any]
+    ) -> None:
         self.txns, self.places, self.keys, self.values = txns, places, keys, values
         self.external: Flags = np.ones(len(values), dtype=bool)
 
@@ -184,6 +188,14 @@ class Reads:
     def __getitem__(self, number: int) -> Read:
         txn, place, key = int(self.txns[number]), int(self.places[number]), int(self.keys[number])
         return Read(txn, place, key, self.values[number], bool(self.external[number]))
+
+    @property
+    def are_empty(self) -> Flags:
+        """Return which ones show nothing: null or an empty list."""
+        values = self.values
+        if isinstance(values, Beginnings):
+            return values.lengths == 0
+        return np.array([value is None or value == [] for value in values], dtype=bool)
 
     def __iter__(self) -> Iterator[Read]:
         return map(self.__getitem__, range(len(self)))
@@ -203,17 +215,13 @@ class Groups:
         return self.order[self.begins[number] : self.begins[number + 1]]
 
 
-class Table:
+class Table(Timed):
     """Micro-operations of a history."""
 
-    def __init__(self, operations: Sequence[PairedOperation], keys: list[Any]) -> None:
-        #: Transactions in the order of their invocations, failed ones too.
-        self.operations = operations
+    def __init__(self, operations: Sequence[PairedOperation], keys: Sequence[Any]) -> None:
+        super().__init__(operations)
         #: Keys by number.
         self.keys = keys
-        outcomes = [operation.type for operation in operations]
-        self.is_ok = np.array([outcome == "ok" for outcome in outcomes], dtype=bool)
-        self.has_failed = np.array([outcome == "fail" for outcome in outcomes], dtype=bool)
         nothing = np.zeros(0, dtype=np.int64)
         self.writes = Writes(nothing, nothing, nothing, [])
         self.reads = Reads(nothing, nothing, nothing, [])
@@ -241,7 +249,7 @@ class Table:
         return dict(zip(map(self._written.__getitem__, numbers), numbers, strict=True))
 
     @cached_property
-    def _written(self) -> list[Any]:
+    def _written(self) -> Sequence[Any]:
         return names_of(self.writes.values)
 
     @cached_property

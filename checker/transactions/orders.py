@@ -9,8 +9,7 @@ Where each transaction can be given a place between its begin and its end so tha
 every dependency, no cycle exists, and the stations are not needed at all.
 """
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,41 +22,29 @@ from splitbrain.checker.transactions.dependencies import (
     Nodes,
 )
 from splitbrain.checker.transactions.graph import STEP, raised
-from splitbrain.history.records import PairedOperation
+from splitbrain.checker.transactions.timed import Timed
 
 #: Places between two moments, more than ``raised`` makes use of.
 _PLACES: Final = 1 << 12
 
 
-class _Timed(Protocol):
-    """Transactions, and whether each is ok."""
-
-    @property
-    def operations(self) -> Sequence[PairedOperation]: ...
-
-    @property
-    def is_ok(self) -> NDArray[np.bool_]: ...
-
-
 class Orders:
     """Both orders of the transactions that happened, and a place for each of them."""
 
-    def __init__(self, table: _Timed, happened: NDArray[np.bool_], edges: Edges) -> None:
+    def __init__(self, table: Timed, happened: NDArray[np.bool_], edges: Edges) -> None:
         self._edges = edges
         self._txns = np.flatnonzero(happened)
-        operations = [table.operations[txn] for txn in self._txns.tolist()]
-        start = np.array([operation.start for operation in operations], dtype=np.int64)
-        end = np.array([operation.end or 0 for operation in operations], dtype=np.int64)
+        start, end = table.starts[self._txns], table.ends[self._txns]
         self._moments, self._begins_at = np.unique(start, return_inverse=True)
         #: Moment before which each ended; behind all others for those that never did.
         after = np.searchsorted(self._moments, end, side="right")
         self._ended_by = np.where(table.is_ok[self._txns], after, len(self._moments))
-        process = np.array([operation.process for operation in operations], dtype=np.int64)
-        index = np.array([operation.index for operation in operations], dtype=np.int64)
-        order = np.lexsort((index, process))
+        process = table.processes[self._txns]
+        order = np.lexsort((table.indexes[self._txns], process))
         same = process[order[1:]] == process[order[:-1]]
         self._earlier, self._later = order[:-1][same], order[1:][same]
-        self._places = self._placed()
+        #: Of each node of the edges.
+        self.places = self._placed()
 
     def _placed(self) -> Nodes:
         source, target, _, _ = self._edges.columns()
@@ -73,7 +60,7 @@ class Orders:
     @property
     def prove_no_cycle(self) -> bool:
         """Return whether places rise along every edge, and nobody's is behind its end."""
-        in_time = self._places[self._txns] < self._ended_by * _PLACES
+        in_time = self.places[self._txns] < self._ended_by * _PLACES
         is_open = self._ended_by == len(self._moments)
         return self._all_rise and bool(np.all(in_time | is_open))
 
@@ -81,7 +68,7 @@ class Orders:
         """Add the edges of both orders; return a place for each node, which most edges rise by."""
         processes = self._add_processes()
         moments = self._add_real_time()
-        return np.concatenate((self._places, processes, moments))
+        return np.concatenate((self.places, processes, moments))
 
     def _add_processes(self) -> Nodes:
         earlier, later = self._txns[self._earlier], self._txns[self._later]
@@ -91,7 +78,7 @@ class Orders:
         # Two steps of one process in a row.
         goes_on = np.flatnonzero(earlier[1:] == later[:-1])
         self._edges.add(stations[goes_on], stations[goes_on + 1], PASS)
-        return self._places[later] - 1
+        return self.places[later] - 1
 
     def _add_real_time(self) -> Nodes:
         stations = self._edges.stations(len(self._moments))

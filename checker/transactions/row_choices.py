@@ -10,7 +10,7 @@ A way is *likely* where it fits the order of time. Source: as ``open_orders``.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from splitbrain.checker.transactions.dependencies import PREDICATE_RW, RW, WR, WW, Nodes
 from splitbrain.checker.transactions.row_versions import RowVersions
 
-_NEVER: Final = np.iinfo(np.int64).max
 Way = Literal["missing", "met", "met-none", "happened"]
 
 
@@ -41,8 +40,7 @@ class RowChoices:
         self.readers, self.rows = missing.readers, missing.rows
         self.inserters = np.array([row.inserter for row in table.rows], dtype=np.int64)
         self.deleters = np.array([row.deleter for row in table.rows], dtype=np.int64)
-        start = np.array([o.start for o in table.operations], dtype=np.int64)
-        end = np.array([_NEVER if o.end is None else o.end for o in table.operations])
+        start, end = table.starts, table.ends
         begun = start[self.readers]
         #: Whether each missing row is likely to be gone.
         self.is_gone: NDArray[np.bool_] = (end[self.inserters[self.rows]] < begun) | (

@@ -10,11 +10,10 @@ Source: Adya 1999, section 4.3 (predicate reads).
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-import numpy as np
-
 from splitbrain.checker.findings import Undecided
 from splitbrain.checker.models.model import is_list_of
 from splitbrain.checker.transactions.micro_operations import hashable, is_repeated, kind_of
+from splitbrain.checker.transactions.timed import Timed
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 
@@ -128,19 +127,15 @@ class Row(NamedTuple):
     was_met: bool | None
 
 
-class RowTable:
+class RowTable(Timed):
     """Rows and predicate reads of a history."""
 
     def __init__(self, operations: Sequence[PairedOperation]) -> None:
-        #: Transactions in the order of their invocations, failed ones too.
-        self.operations = operations
+        super().__init__(operations)
         #: Groups by number.
         self.groups: list[Any] = []
         self.rows: list[Row] = []
         self.ranges: list[Range] = []
-        outcomes = [operation.type for operation in operations]
-        self.is_ok = np.array([outcome == "ok" for outcome in outcomes], dtype=bool)
-        self.has_failed = np.array([outcome == "fail" for outcome in outcomes], dtype=bool)
         #: Rows of each group.
         self.rows_of: list[list[int]] = []
         #: Rows that their own transaction inserted, and then met none to be deleted.

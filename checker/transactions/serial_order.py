@@ -1,6 +1,7 @@
-"""Serial order of register transactions that explains every read, found by carrying them out; pure.
+"""Serial order of register transactions that explains every read; pure.
 
-The next one carried out is one whose predecessors in the promised orders are done, that reads what
+Nearly always it is the order of their places in time. Else one is found by carrying them out. The
+next one carried out is one whose predecessors in the promised orders are done, that reads what
 is there, and that replaces nothing which somebody has still to read; of several, the one that had
 to be done first: before it and its readers ended, or at once where nobody read it. No step is taken
 back, so none found proves nothing, and one found is a proof by itself.
@@ -13,13 +14,41 @@ from math import inf
 
 import numpy as np
 
-from splitbrain.checker.transactions.dependencies import PASS, PROCESS, REALTIME, Dependencies
+from splitbrain.checker.transactions.commit_orders import BEGINNING, reads_of
+from splitbrain.checker.transactions.dependencies import (
+    PASS,
+    PROCESS,
+    REALTIME,
+    Dependencies,
+    Nodes,
+)
 from splitbrain.checker.transactions.levels import Level
 from splitbrain.checker.transactions.micro_operations import hashable
 from splitbrain.history.records import PairedOperation
 
 #: Key and value; None for the beginning.
 _Version = tuple[int, object]
+
+
+def explains_reads(found: Dependencies, places: Nodes) -> bool:
+    """Return whether each read shows the version that is there in the order of these places.
+
+    They rise along all dependencies and orders, and the history has no anomaly.
+    """
+    table = found.table
+    reads = reads_of(found, found.edges.columns())
+    span = len(found.happened)
+    rank = np.zeros(span, dtype=np.int64)
+    rank[np.argsort(places[:span], kind="stable")] = np.arange(span)
+    happened = found.happened[table.writes.txns]
+    writers = table.writes.txns[happened]
+    versions = table.writes.keys[happened] * span + rank[writers]
+    order = np.argsort(versions)
+    versions, writers = versions[order], np.append(writers[order], BEGINNING)
+    before = np.searchsorted(versions, reads.key * span + rank[reads.txn]) - 1
+    has_version = before >= 0
+    has_version[has_version] = versions[before[has_version]] // span == reads.key[has_version]
+    return np.array_equal(writers[np.where(has_version, before, -1)], reads.source)
 
 
 def has_serial_order(found: Dependencies, level: Level, poll: Callable[[], None]) -> bool:

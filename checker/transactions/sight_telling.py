@@ -1,5 +1,6 @@
 """Sentences on writers in sight of reads that showed another version; pure."""
 
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,12 +29,17 @@ class SightTeller:
 
     def __init__(self, found: Dependencies, orders: CommitOrders) -> None:
         self._table, self._orders = found.table, orders
-        reads = orders.reads
-        self._shown: dict[tuple[int, int], list[int]] = {}
+
+    @cached_property
+    def _shown(self) -> dict[tuple[int, int], list[int]]:
+        """Reads by the transactions that wrote and read."""
+        reads = self._orders.reads
+        found: dict[tuple[int, int], list[int]] = {}
         for source, txn, number in zip(
             reads.source.tolist(), reads.txn.tolist(), reads.number.tolist(), strict=True
         ):
-            self._shown.setdefault((source, txn), []).append(number)
+            found.setdefault((source, txn), []).append(number)
+        return found
 
     def sentence(self, sight: Sight) -> str:
         """Return the sentence on one sight, without its full stop."""

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from splitbrain.checker.findings import Undecided
+from splitbrain.checker.transactions.column_parts import Answered, answered
 from splitbrain.checker.transactions.levels import Kind
 from splitbrain.checker.transactions.micro_operations import (
     PLAIN,
@@ -25,6 +26,7 @@ from splitbrain.checker.transactions.micro_operations import (
     kind_of,
     names_of,
 )
+from splitbrain.history.columns import ColumnOperations
 from splitbrain.history.edn_values import Name
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
@@ -49,11 +51,16 @@ def table_of(operations: Sequence[PairedOperation], kind: Kind, poll: Callable[[
     Raises:
         Undecided: one of them makes no sense.
     """
+    if isinstance(operations, ColumnOperations):
+        parts = answered(operations.columns, kind)
+        poll()
+        if parts is not None:
+            return _filled(operations, parts, kind)
     asked = [operation.argument for operation in operations]
     told = [o.result if o.type == "ok" else o.argument for o in operations]
     poll()
     flat = _regular(asked, told, kind)
-    table = None if flat is None else _taken_apart(operations, flat, kind)
+    table = None if flat is None else _filled(operations, _numbered(operations, flat, kind), kind)
     if table is None or _has_repeated(table):
         sense = Sense(kind)
         for operation in operations:
@@ -61,7 +68,7 @@ def table_of(operations: Sequence[PairedOperation], kind: Kind, poll: Callable[[
             if problem is not None:
                 raise Undecided(f"the transaction of index {operation.index}: {problem}")
         lists = [[*map(list, parts)] for parts in told]
-        table = _taken_apart(operations, _flattened(lists), kind)
+        table = _filled(operations, _numbered(operations, _flattened(lists), kind), kind)
     return table
 
 
@@ -114,25 +121,37 @@ def _has_repeated(table: Table) -> bool:
     return any(len(table.writers(key)) < size for key, size in enumerate(sizes))
 
 
-def _taken_apart(operations: Sequence[PairedOperation], flat: _Flat, kind: Kind) -> Table:
+def _numbered(operations: Sequence[PairedOperation], flat: _Flat, kind: Kind) -> Answered:
     names = names_of(flat.keys)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    key = np.array([*map(numbers.__getitem__, names)], dtype=np.int64)
     sizes = np.array(flat.sizes, dtype=np.int64)
-    txn = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.arange(len(names)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     writes = {function: kind_of(function) != "r" for function in {*flat.functions}}
     is_write = np.array([*map(writes.__getitem__, flat.functions)], dtype=bool)
-    table = Table(operations, [*numbers])
-    is_read = ~is_write & table.is_ok[txn]
-    values: list[Any] = [*compress(flat.values, is_read.tolist())]
+    is_ok = np.array([operation.type == "ok" for operation in operations], dtype=bool)
+    is_shown = ~is_write & np.repeat(is_ok, sizes)
+    shown: list[Any] = [*compress(flat.values, is_shown.tolist())]
     if kind == "list-append":
-        values = [[] if value is None else value for value in values]
-    table.reads = Reads(txn[is_read], place[is_read], key[is_read], values)
-    values = [*compress(flat.values, is_write.tolist())]
-    table.writes = Writes(txn[is_write], place[is_write], key[is_write], values)
+        shown = [[] if value is None else value for value in shown]
+    return Answered(
+        sizes,
+        is_write,
+        np.array([*map(numbers.__getitem__, names)], dtype=np.int64),
+        [*numbers],
+        [*compress(flat.values, is_write.tolist())],
+        shown,
+    )
+
+
+def _filled(operations: Sequence[PairedOperation], parts: Answered, kind: Kind) -> Table:
+    sizes, is_write, key = parts.sizes, parts.is_write, parts.keys
+    txn = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(key)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    table = Table(operations, parts.names)
+    is_read = ~is_write & table.is_ok[txn]
+    table.reads = Reads(txn[is_read], place[is_read], key[is_read], parts.shown)
+    table.writes = Writes(txn[is_write], place[is_write], key[is_write], parts.written)
     counted = np.flatnonzero(is_write | is_read)
-    group = txn[counted] * max(len(numbers), 1) + key[counted]
+    group = txn[counted] * max(len(parts.names), 1) + key[counted]
     _note_repeats(table, kind, group, is_write[counted])
     return table
 

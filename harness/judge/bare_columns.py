@@ -13,14 +13,16 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.linearizability.column_history import split_columns
 from splitbrain.checker.models.registry import model_named
-from splitbrain.checker.names import linearizability_model
-from splitbrain.checker.verdict import CheckResult
+from splitbrain.checker.names import linearizability_model, transactions_level
+from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.harness.folder.results import OutcomeCounts
 from splitbrain.harness.judge.bare_judging import JudgedHistory
+from splitbrain.harness.judge.checking import check_all
 from splitbrain.harness.judge.column_checking import ColumnCheck
 from splitbrain.harness.judge.outcome_counts import UNNAMED_ERROR, counts_of
 from splitbrain.harness.pool import workers
@@ -28,7 +30,7 @@ from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.pool.limits import Limits
 from splitbrain.harness.pool.warm_workers import SHARED_FROM_BYTES, WarmWorkers
 from splitbrain.history.column_reader import columns_apart, read_columns
-from splitbrain.history.columns import OK, OUTCOMES, OperationColumns
+from splitbrain.history.columns import FAIL, OK, OUTCOMES, ColumnOperations, OperationColumns
 from splitbrain.history.event_columns import EventColumns, paired_columns
 from splitbrain.history.formats import guess_format, known_format
 from splitbrain.history.functions import USUAL, was_refused
@@ -49,6 +51,8 @@ def judge_as_columns(
     warm: WarmWorkers | None,
 ) -> JudgedHistory | None:
     """Judge a large history without an object per operation; None where objects are needed."""
+    if transactions_level(checker) is not None:
+        return _judge_transactions(path, checker, history_format, limits, give_up, warm)
     model = linearizability_model(checker)
     if model is None:
         return None
@@ -74,6 +78,40 @@ def judge_as_columns(
     )
 
 
+def _judge_transactions(
+    path: Path,
+    checker: str,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: WarmWorkers | None,
+) -> JudgedHistory | None:
+    # Few files are of transactions.
+    from splitbrain.checker.transactions.column_parts import answered
+
+    kind, _ = transactions_level(checker) or ("rows", "")
+    if kind == "rows":
+        return None
+    reading, judging = warm or WarmWorkers([], [])
+    columns = read_shared(path, history_format, limits, give_up, reading, are_transactions=True)
+    if columns is None or answered(columns, kind) is None:
+        return None
+    evidence = Evidence(operations=ColumnOperations(columns))
+    checks = check_all([checker], evidence, limits, give_up, judging)
+    if checks[0].verdict is Verdict.INVALID and (columns.outcomes == FAIL).any():
+        # A valid history is judged before this would be loaded.
+        from splitbrain.harness.judge.doubted_failures import with_doubts
+
+        checks = with_doubts(checks, evidence, limits, give_up)
+    return JudgedHistory(
+        format=known_format(history_format) if history_format else guess_format(path),
+        operations=len(columns),
+        check=checks[0],
+        counts=outcome_counts(columns),
+        epochs=acknowledged_epochs(columns),
+    )
+
+
 def read_one(lines: LineRange, _budget: Budget) -> EventColumns | None:
     """Read the events of one range, in a worker."""
     return read_range(lines)
@@ -85,19 +123,22 @@ def read_shared(
     limits: Limits,
     give_up: Callable[[], str | None],
     warm: list[FramedChild],
+    *,
+    are_transactions: bool = False,
 ) -> OperationColumns | None:
     """Read, and raise, as ``read_columns`` does; by several workers if that pays off."""
     found = known_format(history_format) if history_format else guess_format(path)
     ranges: list[LineRange] = []
     if found == "jsonl" and path.is_file() and path.stat().st_size >= SHARED_FROM_BYTES:
-        ranges = line_ranges(path, max(limits.jobs, path.stat().st_size // _RANGE_BYTES))
+        count = max(limits.jobs, path.stat().st_size // _RANGE_BYTES)
+        ranges = line_ranges(path, count, are_transactions=are_transactions)
     if len(ranges) < 2:
-        return read_columns(path, history_format)
+        return read_columns(path, history_format, are_transactions=are_transactions)
     pieces = [workers.Part(_RANGE_FUNCTION, lines, lines.end - lines.start) for lines in ranges]
     reading = msgspec.structs.replace(limits, took=limits.read)
     outcomes = workers.run_parts(pieces, reading, give_up=give_up, warm=warm)
     if any(outcome.failure is not None for outcome in outcomes):
-        return read_columns(path, history_format)
+        return read_columns(path, history_format, are_transactions=are_transactions)
     parts = [outcome.value for outcome in outcomes]
     columns = None if None in parts else paired_columns(joined(parts))
     return None if columns is None else columns_apart(columns)

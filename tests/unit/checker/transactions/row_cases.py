@@ -3,6 +3,7 @@
 import msgspec
 
 from splitbrain.checker.transactions.levels import Kind
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.transactions.cases import Case, t
 
 ROWS: Kind = "rows"
@@ -180,3 +181,61 @@ for _base, _name in (
         f"{_name}-process": Case(ROWS, _HALF_LATER, _WHOLE_LATER, f"strong-session-{_base}"),
         f"{_name}-realtime": Case(ROWS, _HALF_IN_TIME, _WHOLE_IN_TIME, _strong),
     }
+#: Histories that few random ones are like, and levels that they are judged by.
+_RARE: tuple[tuple[str, tuple[PairedOperation, ...]], ...] = (
+    ("snapshot-isolation", ROW_CASES["G-nonadjacent-predicate"].shows),
+    (
+        "serializable",
+        (t("insert h 1"), t("range g [], delete h 1"), t("range h [1], insert g 2")),
+    ),
+    # An insert happened if its row was deleted.
+    (
+        "strict-serializable",
+        (
+            t("insert g 1, insert h 2", outcome="info"),
+            t("delete g 1", 0, 1),
+            t("range h []", 2, 3),
+        ),
+    ),
+    # It may have been gone, if time does not count.
+    (
+        "serializable",
+        (
+            t("insert g 1, insert h 2", 0, 1),
+            t("range g [], range h [2]", 2, 3),
+            t("delete g 1", 4, 5),
+        ),
+    ),
+    # The row was gone by a delete without answer: the first one inserted it behind that,
+    (
+        "serializable",
+        (
+            t("insert g 1, insert k 3, range h [2]"),
+            t("insert h 2, delete g 1", outcome="info"),
+            t("range g [], range k [3]"),
+        ),
+    ),
+    # or somebody still saw it behind that.
+    (
+        "serializable",
+        (
+            t("insert g 1, insert k 3"),
+            t("delete g 1, insert h 2", outcome="info"),
+            t("range g [], range k [3]"),
+            t("range h [2], range g [1]"),
+        ),
+    ),
+    # It met nothing, for the row was there behind it; but it came before the insert, too.
+    (
+        "serializable",
+        (
+            t("insert g 1, range h []"),
+            t("delete g 1, insert h 2", outcome="info"),
+            t("range h [2], range g [1]"),
+        ),
+    ),
+)
+RARE_ROWS = [
+    (level, [msgspec.structs.replace(o, index=n, process=n) for n, o in enumerate(operations)])
+    for level, operations in _RARE
+]

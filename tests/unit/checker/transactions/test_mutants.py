@@ -62,7 +62,11 @@ MUTANTS = {
         "clock[source] < past.position[writer]",
     ),
     "the beginning may be read for ever": ("commit_orders", "of_beginning[first].tolist()", "()"),
-    "reads of the beginning are none": ("commit_orders", "not _has_value(read.value)", "False"),
+    "reads of the beginning are none": (
+        "commit_orders",
+        "table.reads.external & table.reads.are_empty",
+        "table.reads.external & False",
+    ),
     "few reads have no keys in common with many writes": (
         "commit_orders",
         "(writes > reads, read,",
@@ -208,6 +212,11 @@ MUTANTS = {
         "check",
         'found.unordered and self._kind == "rw-register"',
         "False",
+    ),
+    "any order in time explains what was read": (
+        "serial_order",
+        "return np.array_equal(writers[np.where(has_version, before, -1)], reads.source)",
+        "return True",
     ),
     "writes are never lost": (
         "durability",

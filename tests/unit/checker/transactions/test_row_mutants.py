@@ -8,7 +8,7 @@ import pytest
 from splitbrain.checker.transactions.levels import Kind
 from splitbrain.history.records import PairedOperation
 from tests.unit.checker.transactions.brute_force_rows import is_of_level
-from tests.unit.checker.transactions.row_cases import ROW_CASES, ROW_ORDER_CASES
+from tests.unit.checker.transactions.row_cases import RARE_ROWS, ROW_CASES, ROW_ORDER_CASES
 from tests.unit.checker.transactions.small_rows import random_row_transactions
 from tests.unit.checker.transactions.test_mutants import WRONG, Check, is_right, knows, loaded
 
@@ -203,6 +203,8 @@ def agrees(check: Check) -> bool:
 def corpus() -> list[tuple[list[PairedOperation], Kind, str, bool]]:
     """Random histories of rows, each of which has a range."""
     found: list[tuple[list[PairedOperation], Kind, str, bool]] = []
+    for level, history in RARE_ROWS:
+        found.append(([*history], "rows", level, is_of_level(history, level)))
     for level in LEVELS:
         random = Random(f"mutants of rows {level}")
         for _ in range(HISTORIES):
