@@ -1,7 +1,7 @@
 """The command lines of ``splitbrain try``, and of commands that judge a cluster that is there."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -89,6 +89,10 @@ class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = {}
     workload_options: WorkloadOptions = {}
+
+
+#: Commands that judge a cluster that is there already (``systems.verifiers``).
+VERIFY_COMMANDS: Final = ("kafka-verify",)
 
 
 class StandingOptions(msgspec.Struct, frozen=True, kw_only=True):

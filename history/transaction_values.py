@@ -90,7 +90,7 @@ class Transactions(Sequence[list[list[Any]] | None]):
             return [self[each] for each in range(len(self))[number]]
         if number == NOTHING:
             return None
-        places = np.arange(self.begins[number], self.begins[number + 1])
+        places: Integers = np.arange(self.begins[number], self.begins[number + 1], dtype=np.int64)
         parts = self.parts.at(places)
         lists = self.lists(parts)
         return [

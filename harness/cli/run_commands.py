@@ -14,7 +14,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import DEFAULT_SYSTEM
-from splitbrain.contracts.trial import StandingOptions, TrialOptions
+from splitbrain.contracts.trial import VERIFY_COMMANDS, StandingOptions, TrialOptions
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.cli.command_app import (
     ONE_RUN,
@@ -30,7 +30,6 @@ from splitbrain.harness.cli.command_end import EXIT_BAD_USAGE
 from splitbrain.harness.cli.record_options import PatchFiles, start_patched, with_records
 from splitbrain.harness.console.standard_streams import output
 from splitbrain.history.errors import HistoryError
-from splitbrain.systems.verifiers import VERIFIERS
 
 if TYPE_CHECKING:
     from splitbrain.harness.run.options import TestOptions
@@ -155,6 +154,7 @@ def _add_verifier(name: str) -> None:
         """
         from splitbrain.harness.console.console_lines import say
         from splitbrain.harness.run.options import TestOptions
+        from splitbrain.systems.verifiers import VERIFIERS
 
         console = output(as_json=json)
         with VERIFIERS[name]()(options) as (experiment, sentences):
@@ -165,7 +165,7 @@ def _add_verifier(name: str) -> None:
             return _run_seeds(test, seeds, console, analyze=analyze, dry_run=False)
 
 
-for _name in VERIFIERS:
+for _name in VERIFY_COMMANDS:
     _add_verifier(_name)
 
 

@@ -14,7 +14,9 @@ from typing import Any, Final, cast
 
 import msgspec
 from kafka.errors import KafkaError, kafka_errors  # pyright: ignore[reportUnknownVariableType]
-from kafka.net.sasl import get_sasl_mechanism
+from kafka.net.sasl import (  # pyright: ignore[reportMissingTypeStubs]
+    get_sasl_mechanism,  # pyright: ignore[reportUnknownVariableType]
+)
 from kafka.protocol.admin import (
     CreateTopicsRequest,
     DeleteTopicsRequest,

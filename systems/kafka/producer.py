@@ -86,6 +86,7 @@ class Producer:
         self._joined: set[int] = set()
         #: Request that ended the transaction before, as it was sent.
         self._last_end: Request | None = None
+        #: How often the coordinator was asked for the same, one way or another.
         self._asks = 0
 
     async def stamp(self, partition: int, timeout_s: float) -> Stamp:
@@ -134,7 +135,6 @@ class Producer:
                 committed=commits,
             )
 
-        self._asks = 0
         try:
             answer = await self._ask_coordinator(request, timeout_s)
         except RefusedError as error:
@@ -167,6 +167,7 @@ class Producer:
 
     async def _ask_coordinator(self, request: Request, timeout_s: float) -> Any:
         """Return the coordinator's answer; raises RefusedError for an error that will not pass."""
+        self._asks = 0
 
         async def ask(connection: KafkaConnection) -> Any:
             self._asks += 1

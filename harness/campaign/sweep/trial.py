@@ -8,7 +8,7 @@ another's outcome.
 import gc
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,7 +105,7 @@ def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
+def _seldom_collected() -> Generator[None]:
     """Let the collector look for cycles seldom: a world keeps most of what it makes."""
     before = gc.get_threshold()
     gc.set_threshold(_MADE_BEFORE_COLLECTION, *before[1:])

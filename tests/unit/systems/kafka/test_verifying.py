@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.trial import StandingOptions
+from splitbrain.contracts.trial import VERIFY_COMMANDS, StandingOptions
 from splitbrain.systems.kafka.access import Access, read_access
 from splitbrain.systems.kafka.standing import StandingKafka
 from splitbrain.systems.kafka.verifying import verified
+from splitbrain.systems.verifiers import VERIFIERS
 from tests.unit.systems.compose_file.fake_kafka import FakeBroker, brokers
 
 
@@ -218,3 +219,8 @@ def test_a_cluster_that_does_not_serve_is_told_in_a_sentence(
         with pytest.raises((HarnessError, UsageError), match=problem), verified(options(found)):
             pass
         assert found[0].shared.topics == {}
+
+
+def test_each_command_has_its_verifier() -> None:
+    assert tuple(VERIFIERS) == VERIFY_COMMANDS
+    assert VERIFIERS["kafka-verify"]() is verified
