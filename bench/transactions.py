@@ -150,7 +150,9 @@ def judge_columns(path: Path, kind: Kind, level: str) -> dict[str, Any]:
 
 
 def _peak_mib() -> int:
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    # The figure of ``getrusage`` holds that of the process that started this one.
+    status = Path("/proc/self/status").read_text()
+    return round(int(status.partition("VmHWM:")[2].split()[0]) / 1024)
 
 
 def _check_file(row: Row, path: Path) -> float:
