@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from bench.transactions import USUAL, history
+from bench.transaction_histories import USUAL, history
 from splitbrain.checker.evidence import Evidence
 from splitbrain.harness.pool.framed_child import FramedChild
 from splitbrain.harness.run.beginning_judge import Task

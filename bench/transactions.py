@@ -1,10 +1,11 @@
 """Measures the checker of transactions: ``python -m bench.transactions [--rows NAMES]``.
 
-Makes histories, judges each in a process of its own, and prints the CPU seconds from operations in
-memory to the verdict, the peak of memory with the history in it, and for those that a file is
-written of, the CPU seconds of ``splitbrain check`` on it, all of its processes together. The exit
-code is 1 where a verdict is not the one that the history was made for. The last line is one JSON
-object.
+Makes histories and judges each: from operations in memory, and from a file, read into columns by a
+process of its own. Prints the CPU seconds of both judgements and of reading, the peak of memory of
+reading and judging columns, and of some the CPU seconds of ``splitbrain check`` on the file, all of
+its processes together. Histories of rows are judged from operations alone; there the peak is with
+these in memory. The exit code is 1 where a verdict is not the one that the history was made for.
+The last line is one JSON object.
 """
 
 import argparse
@@ -13,8 +14,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -22,143 +22,27 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from bench.transaction_histories import (
+    STEP_NS,
+    USUAL,
+    Shape,
+    drawn_shape,
+    history,
+    lagging,
+    ring,
+    skewed,
+)
 from splitbrain.checker.transactions.check import check
 from splitbrain.checker.transactions.levels import KINDS, STRICT_SERIALIZABLE, Kind
 from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.columns import ColumnOperations
 from splitbrain.history.records import Event, PairedOperation
 
-_STEP_NS: Final = 1000
-
-
-class Shape(NamedTuple):
-    """Shape of a history."""
-
-    sessions: int
-    keys: int
-    length_max: int
-    #: Writes after which a key is replaced by a new one.
-    writes_per_key: int
-    #: Shares of transactions without answer, and of those that fail.
-    open_share: float = 0.0
-    failed_share: float = 0.0
-    #: Whether each write follows a read of its key, and is all that the transaction does with it.
-    is_mini: bool = False
-
-
-USUAL: Final = Shape(10, 10, 4, 100)
-
-
-def drawn_shape(random: Random) -> Shape:
-    """Shape between the ones that the rows name."""
-    return Shape(
-        sessions=round(2 * 50 ** random.random()),
-        keys=round(10_000 ** random.random()),
-        length_max=random.randint(1, 12),
-        writes_per_key=round(5 * 40 ** random.random()),
-        open_share=random.choice((0.0, 0.05, 0.2)),
-        failed_share=random.choice((0.0, 0.1)),
-    )
-
-
-def history(kind: Kind, shape: Shape, count: int, seed: int) -> list[PairedOperation]:
-    """Transactions carried out one after the other, each open for as long as its session is."""
-    random = Random(f"{seed} {kind} {shape}")
-    state: dict[int, Any] = {}
-    written: dict[int, int] = {}
-    keys = list(range(shape.keys))
-    values = 0
-    operations: list[PairedOperation] = []
-    for number in range(count):
-        draw = random.random()
-        outcome = "ok"
-        if draw < shape.open_share + shape.failed_share:
-            outcome = "info" if draw < shape.open_share else "fail"
-        asked: list[list[Any]] = []
-        answered: list[list[Any]] = []
-        places = [
-            min(int(random.paretovariate(1.0)) - 1, shape.keys - 1)
-            for _ in range(random.randint(1, shape.length_max))
-        ]
-        for place in {*places} if shape.is_mini else places:
-            key = keys[place]
-            is_write = random.random() < 0.5
-            if shape.is_mini or not is_write:
-                asked.append(["r", key, None])
-                answered.append(["r", key, copy(state.get(key))])
-            if not is_write:
-                continue
-            values += 1
-            f = "append" if kind == "list-append" else "w"
-            asked.append([f, key, values])
-            answered.append([f, key, values])
-            written[key] = written.get(key, 0) + 1
-            if outcome != "fail":
-                state[key] = [*state.get(key, ()), values] if f == "append" else values
-            if written[key] == shape.writes_per_key:
-                keys[place] = shape.keys + values
-        operations.append(_operation(number, shape, asked, answered, outcome))
-    return operations
-
-
-def _operation(
-    number: int, shape: Shape, asked: list[Any], answered: list[Any], outcome: Any
-) -> PairedOperation:
-    # A session that saw an open one goes on under another number.
-    process = number if outcome == "info" else number % shape.sessions
-    return PairedOperation(
-        index=number,
-        process=process if outcome != "info" else 1_000_000 + number,
-        f="txn",
-        key=None,
-        argument=asked,
-        result=answered if outcome == "ok" else None,
-        type=outcome,
-        start=number * _STEP_NS,
-        end=None if outcome == "info" else (number + shape.sessions) * _STEP_NS - 1,
-    )
-
-
-def ring(count: int) -> list[PairedOperation]:
-    """Transactions each of which missed the append of the next one, the last that of the first."""
-    shape = Shape(count, count, 2, 1)
-    found: list[PairedOperation] = []
-    for number in range(count - 1):
-        parts = [["r", (number + 1) % (count - 1), None], ["append", number, 1]]
-        found.append(_operation(number, shape, parts, parts, "ok"))
-    # Everything overlaps; one more saw all of them.
-    keys = range(count - 1)
-    asked, answered = [["r", key, None] for key in keys], [["r", key, [1]] for key in keys]
-    found.append(_operation(count - 1, shape, asked, answered, "ok"))
-    return found
-
-
-def skewed(count: int, seed: int) -> list[PairedOperation]:
-    """Transactions on snapshots up to ten transactions old, none of which overwrites another's."""
-    random = Random(seed)
-    shape = Shape(10, 10, 4, 100)
-    state: dict[int, tuple[int, ...]] = dict.fromkeys(range(shape.keys), ())
-    past = [state]
-    born = shape.keys
-    found: list[PairedOperation] = []
-    for number in range(count):
-        seen = random.choice(past)
-        free = [key for key in state if seen.get(key) == state[key]]
-        keys = random.sample(sorted(seen), 3)
-        asked: list[list[Any]] = [["r", key, None] for key in keys]
-        answered: list[list[Any]] = [["r", key, [*seen[key]]] for key in keys]
-        state = dict(state)
-        if free:
-            key = random.choice(free)
-            for parts in (asked, answered):
-                parts.append(["append", key, number])
-            state[key] = (*state[key], number)
-            if len(state[key]) == shape.writes_per_key:
-                del state[key]
-                state[born] = ()
-                born += 1
-        past = [*past, state][-10:]
-        found.append(_operation(number, shape, asked, answered, "ok"))
-    return found
+#: Figures of each row.
+_FIGURES: Final = (
+    *("objects_cpu_s", "reading_cpu_s", "columns_cpu_s", "peak_mib", "command_cpu_s"),
+)
 
 
 class Row(NamedTuple):
@@ -175,6 +59,8 @@ class Row(NamedTuple):
 def rows_of(seed: int, drawn: int) -> dict[str, Row]:
     """Rows by name; the last ones are drawn by the seed."""
     mini = Shape(10, 1000, 2, 100, is_mini=True)
+    #: 222,222 of these have about 1,000,000 micro-operations.
+    wide = Shape(50, 1000, 8, 100)
 
     def of(kind: Kind, shape: Shape, count: int, **fields: Any) -> Row:
         return Row(kind, lambda: history(kind, shape, count, seed), **fields)
@@ -187,6 +73,18 @@ def rows_of(seed: int, drawn: int) -> dict[str, Row]:
         ),
         "mini SER 100,000": of("rw-register", mini, 100_000, level="serializable"),
         "registers 100,000": of("rw-register", USUAL, 100_000),
+        **{
+            f"{name} 222,222": of("rw-register", wide, 222_222, level=level)
+            for name, level in (
+                ("RC", "monotonic-atomic-view"),
+                ("RA", "read-atomic"),
+                ("CC", "causal"),
+            )
+        },
+        "lagging CC 20,000": Row(
+            "rw-register", lambda: lagging(wide, 20_000, seed), level="causal"
+        ),
+        "rows 50,000": of("rows", Shape(10, 10, 4, 20), 50_000),
         "ring 50,000": Row("list-append", lambda: ring(50_000), verdict="invalid"),
         "skew 10,000": Row("list-append", lambda: skewed(10_000, seed), verdict="invalid"),
     }
@@ -202,48 +100,86 @@ def rows_of(seed: int, drawn: int) -> dict[str, Row]:
 
 
 def measure(row: Row) -> dict[str, Any]:
-    """Judge one history in this process, and from a file by the command if so."""
+    """Judge one history, from operations in this process."""
     operations = row.make()
     began = time.process_time()
     result = check(operations, Unlimited(), row.kind, row.level)
     found: dict[str, Any] = {
         "transactions": len(operations),
+        "micro_operations": sum(len(operation.argument) for operation in operations),
         "verdict": result.verdict.value,
         "as_expected": result.verdict.value == row.verdict,
-        "cpu_s": round(time.process_time() - began, 2),
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "objects_cpu_s": round(time.process_time() - began, 2),
+        "peak_mib": _peak_mib(),
     }
     shortest = [len(v["edges"]) for v in result.violations if "edges" in v]
     if shortest:
         found["shortest_cycle"] = min(shortest)
-    if row.from_file:
-        found["end_to_end_cpu_s"] = round(_check_file(row, operations), 2)
+    if row.kind == "rows":
+        return found
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "history.jsonl"
+        with path.open("wb") as file:
+            file.writelines(map(_line, _events(operations)))
+        del operations
+        command = [sys.executable, "-m", "bench.transactions", "--judge", str(path)]
+        command += ["--kind", row.kind, "--level", row.level]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        columns = json.loads(done.stdout)
+        found["as_expected"] &= columns.pop("verdict") == row.verdict
+        found |= columns
+        if row.from_file:
+            found["command_cpu_s"] = round(_check_file(row, path), 2)
     return found
 
 
-def _check_file(row: Row, operations: Sequence[PairedOperation]) -> float:
+def judge_columns(path: Path, kind: Kind, level: str) -> dict[str, Any]:
+    """Read a history into columns and judge it, in this process."""
+    began = time.process_time()
+    columns = read_columns(path, "jsonl", are_transactions=True)
+    if columns is None:
+        raise SystemExit(f"{path} is not read into columns")
+    read = time.process_time()
+    result = check(ColumnOperations(columns), Unlimited(), kind, level)
+    return {
+        "verdict": result.verdict.value,
+        "reading_cpu_s": round(read - began, 2),
+        "columns_cpu_s": round(time.process_time() - read, 2),
+        "peak_mib": _peak_mib(),
+    }
+
+
+def _peak_mib() -> int:
+    # The figure of ``getrusage`` holds that of the process that started this one.
+    status = Path("/proc/self/status").read_text()
+    return round(int(status.partition("VmHWM:")[2].split()[0]) / 1024)
+
+
+def _check_file(row: Row, path: Path) -> float:
     """Return the CPU seconds of the command that judges the same from a file."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "history.jsonl"
-        path.write_bytes(b"".join(map(_line, _events(operations))))
-        command = [sys.executable, "-m", "splitbrain.harness.cli", "check", str(path)]
-        command += ["--model", row.kind, "--level", row.level]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    command = [sys.executable, "-m", "splitbrain.harness.cli", "check", str(path)]
+    command += ["--model", row.kind, "--level", row.level]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != (0 if row.verdict == "valid" else 1):
         raise SystemExit(f"{' '.join(command)} did not judge as expected: {done.stdout}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _events(operations: Sequence[PairedOperation]) -> list[Event]:
-    last = max(operation.start for operation in operations) + _STEP_NS
-    events: list[tuple[int, Event]] = []
-    for o in operations:
-        end, value = last if o.end is None else o.end, o.result if o.type == "ok" else o.argument
-        events.append((o.start, Event(0, o.start, o.process, "invoke", "txn", value=o.argument)))
-        events.append((end, Event(0, end, o.process, o.type, "txn", value=value)))
-    events.sort(key=lambda timed: timed[0])
-    return [msgspec.structs.replace(e, index=index) for index, (_, e) in enumerate(events)]
+def _events(operations: Sequence[PairedOperation]) -> Iterator[Event]:
+    last = max(operation.start for operation in operations) + STEP_NS
+    moments = [(operation.start, place, True) for place, operation in enumerate(operations)]
+    moments += [
+        (last if operation.end is None else operation.end, place, False)
+        for place, operation in enumerate(operations)
+    ]
+    moments.sort()
+    for index, (moment, place, is_begin) in enumerate(moments):
+        o = operations[place]
+        kind = "invoke" if is_begin else o.type
+        value = o.result if o.type == "ok" and not is_begin else o.argument
+        yield Event(index, moment, o.process, kind, "txn", value=value)
 
 
 def _line(event: Event) -> bytes:
@@ -257,7 +193,14 @@ def main() -> int:
     parser.add_argument("--drawn", type=int, default=6, help="number of drawn shapes")
     parser.add_argument("--rows", help="names of rows with semicolons between; all by default")
     parser.add_argument("--one", action="store_true", help="measure in this process, print JSON")
+    parser.add_argument("--judge", type=Path, help="judge this file in this process, print JSON")
+    parser.add_argument("--kind", choices=KINDS, default="list-append")
+    parser.add_argument("--level", default=STRICT_SERIALIZABLE)
     options = parser.parse_args()
+    if options.judge is not None:
+        told = judge_columns(options.judge, options.kind, options.level)
+        sys.stdout.write(json.dumps(told) + "\n")
+        return 0
     rows = rows_of(options.seed, options.drawn)
     names = options.rows.split(";") if options.rows else list(rows)
     for name in names:
@@ -267,7 +210,7 @@ def main() -> int:
         sys.stdout.write(json.dumps(measure(rows[names[0]])) + "\n")
         return 0
     measured: list[dict[str, Any]] = []
-    heads = f"{'CPU s':>8}{'MiB':>7}{'from file':>11}"
+    heads = "".join(f"{name.partition('_')[0]:>10}" for name in _FIGURES)
     sys.stdout.write(f"{'row':<20}{'kind':<13}{'verdict':<9}{heads}\n")
     for name in names:
         command = [sys.executable, "-m", "bench.transactions", "--one", "--rows", name]
@@ -275,7 +218,7 @@ def main() -> int:
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         row = {"row": name, "kind": rows[name].kind, **json.loads(done.stdout)}
         measured.append(row)
-        figures = f"{row['cpu_s']:>8}{row['peak_mib']:>7}{row.get('end_to_end_cpu_s', ''):>11}"
+        figures = "".join(f"{row.get(figure, ''):>10}" for figure in _FIGURES)
         sys.stdout.write(f"{name:<20}{row['kind']:<13}{row['verdict']:<9}{figures}\n")
         sys.stdout.flush()
     sys.stdout.write(json.dumps({"rows": measured}) + "\n")

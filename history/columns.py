@@ -175,10 +175,12 @@ class ValueNumbering(Protocol):
 
 
 class ColumnOperations(Sequence[PairedOperation]):
-    """Operations of columns, each of which is made when it is asked for."""
+    """Operations of columns, each of which is made when it is asked for first."""
 
     def __init__(self, columns: OperationColumns) -> None:
         self.columns = columns
+        #: Those that were asked for; one of a history with violations is asked for often.
+        self._made: dict[int, PairedOperation] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -191,7 +193,9 @@ class ColumnOperations(Sequence[PairedOperation]):
         """Return one operation, or several."""
         if isinstance(place, slice):
             return [self[each] for each in range(len(self))[place]]
-        return self.columns.operation(place)
+        if place not in self._made:
+            self._made[place] = self.columns.operation(place)
+        return self._made[place]
 
 
 class Numbering:

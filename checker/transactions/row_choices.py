@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from splitbrain.checker.transactions.dependencies import PREDICATE_RW, RW, WR, WW, Nodes
+from splitbrain.checker.transactions.graph import raised
 from splitbrain.checker.transactions.row_versions import RowVersions
 
 Way = Literal["missing", "met", "met-none", "happened"]
@@ -41,12 +42,16 @@ class RowChoices:
         self.inserters = np.array([row.inserter for row in table.rows], dtype=np.int64)
         self.deleters = np.array([row.deleter for row in table.rows], dtype=np.int64)
         start, end = table.starts, table.ends
+        #: Earliest moments at which certain edges let transactions take place.
+        moments = start.copy()
+        raised(moments, found.edges[:, 0], found.edges[:, 1])
         begun = start[self.readers]
+        deleter = self.deleters[self.rows]
         #: Whether each missing row is likely to be gone.
         self.is_gone: NDArray[np.bool_] = (end[self.inserters[self.rows]] < begun) | (
-            end[self.deleters[self.rows]] < begun
+            (end[deleter] < begun) | (moments[deleter] < moments[self.readers])
         )
-        self.is_gone &= start[self.deleters[self.rows]] <= end[self.readers]
+        self.is_gone &= start[deleter] <= end[self.readers]
         #: Variables behind those of missing rows, and what one choice implies.
         self.others: list[Variable] = []
         self.clauses: list[tuple[int, ...]] = []
