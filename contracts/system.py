@@ -18,7 +18,7 @@ from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import (
-    STANDING,
+    SIMULATED,
     DeploymentSpec,
     ImageSource,
     Placement,
@@ -102,6 +102,10 @@ ReadsSpeakFor = Literal["member", "converged", "cluster"]
 Place = Callable[[NodeName, Path, Mapping[str, int]], Placement]
 
 
+#: Of ``System.runtimes``.
+ONLY_IMAGES: Sequence[str] = ("docker",)
+
+
 class System(ABC):
     """Adapter of one system under test; one instance per run, made without arguments.
 
@@ -147,8 +151,8 @@ class System(ABC):
     #: The chosen one; None: the usual one, if any.
     chosen_version: str | None = None
 
-    #: Whether its nodes are somebody else's: it runs on the runtime ``standing`` alone.
-    is_standing: bool = False
+    #: Runtimes that its nodes can live in; ``ONLY_IMAGES`` where images alone bring its programs.
+    runtimes: Sequence[str] = ("docker", "local", SIMULATED)
 
     #: None: the adapter knows none.
     canary: Canary | None = None
@@ -217,13 +221,7 @@ class System(ABC):
 
     def check_options(self, options: Experiment) -> None:
         """Raise UsageError for a number of nodes, a bug, a setting or a value that is unknown."""
-        if self.is_standing != (options.runtime == STANDING):
-            raise UsageError(
-                f"{self.name} does not run on the runtime {options.runtime}",
-                f"Its nodes are there already: use --runtime {STANDING}"
-                if self.is_standing
-                else "Choose --runtime docker, local or simulated",
-            )
+        self.check_runtime(options.runtime)
         if options.nodes not in self.node_counts:
             counts = ", ".join(map(str, self.node_counts))
             raise UsageError(
@@ -246,6 +244,14 @@ class System(ABC):
                     f"{self.name} does not know {value!r} as {name}",
                     f"Choose {' or '.join(choices)}",
                 )
+
+    def check_runtime(self, runtime: str) -> None:
+        """Raise UsageError for a runtime that its nodes cannot live in."""
+        if runtime not in self.runtimes:
+            raise UsageError(
+                f"{self.name} does not run on the runtime {runtime}",
+                f"Use --runtime {' or '.join(self.runtimes)}",
+            )
 
     def setting(self, name: str) -> str:
         """Return the value in force of one of ``settings``."""

@@ -18,7 +18,13 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
-from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability, DeploymentSpec, Runtime
+from splitbrain.contracts.runtime import (
+    DISK_CAPABILITIES,
+    STANDING,
+    Capability,
+    DeploymentSpec,
+    Runtime,
+)
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import System
 from splitbrain.harness.folder.plan_checkers import allowed_anomalies
@@ -159,6 +165,9 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     experiment = options.experiment
     check_numbers(experiment)
     check_runs_folder(options.runs_folder)
+    # A system that has rules of its own (``check_options``) may say nothing of this one.
+    if experiment.runtime == STANDING:
+        system.check_runtime(experiment.runtime)
     system.experiment = experiment
     state_machine = chosen_state_machine(experiment.state_machine, system)
     chosen = chosen_workload(experiment.workload, system, state_machine)

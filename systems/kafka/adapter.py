@@ -6,13 +6,13 @@ Must never start or stop a node: the runtime does.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log import LOG
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
+    ONLY_IMAGES,
     PEER_PORT,
     Canary,
     Tempo,
@@ -56,6 +56,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     """Adapter of one run."""
 
     name = "kafka"
+    runtimes = ONLY_IMAGES
     image = IMAGE
     ports: Mapping[str, int] = {CLIENT_PORT: 9092, PEER_PORT: 9093}
     #: A leader that alone is in sync acknowledges what is gone once another leads.
@@ -77,11 +78,6 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
         super().check_options(options)
-        if options.runtime != "docker":
-            raise UsageError(
-                f"kafka is in images, which the runtime {options.runtime} has not",
-                "Use --runtime docker",
-            )
         assert self._driver, "it says which package is missing"
 
     def tempo(self) -> Tempo:

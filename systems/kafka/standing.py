@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import RunId
-from splitbrain.contracts.runtime import Address, DeploymentSpec, NodeSpec
+from splitbrain.contracts.runtime import STANDING, Address, DeploymentSpec, NodeSpec
 from splitbrain.contracts.system import CLIENT_PORT, AllowedAnomaly, Place, Tempo
 from splitbrain.history.plan import voters
 from splitbrain.history.run_folder import RunFolder
@@ -40,7 +40,7 @@ class StandingKafka(KafkaCluster):
     """Adapter of one run."""
 
     name = "kafka-cluster"
-    is_standing = True
+    runtimes = (STANDING,)
     settings: Mapping[str, str | tuple[str, ...]] = {
         **OF_CLIENTS,
         **dict.fromkeys((BROKERS, CLIENT_FILE, TOPIC, PARTITIONS, REPLICAS), ""),

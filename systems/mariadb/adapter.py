@@ -7,13 +7,12 @@ runtime does.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import ImageSource
-from splitbrain.contracts.system import CLIENT_PORT, ReadsSpeakFor, Route, Tempo
+from splitbrain.contracts.system import CLIENT_PORT, ONLY_IMAGES, ReadsSpeakFor, Route, Tempo
 from splitbrain.systems.mariadb.client import ISOLATIONS, Manner, MariadbClient
 from splitbrain.systems.mariadb.library import library
 from splitbrain.systems.mariadb.statements import TABLES
@@ -72,6 +71,7 @@ class MariadbSystem(ServerSystem):
     """Adapter of one run."""
 
     name = "mariadb"
+    runtimes = ONLY_IMAGES
     image = IMAGE
     ports: Mapping[str, int] = {CLIENT_PORT: 3306}
     reads_speak_for: ReadsSpeakFor = "converged"
@@ -115,11 +115,6 @@ class MariadbSystem(ServerSystem):
         """Refuse what cannot be deployed."""
         super().check_options(options)
         library("the system mariadb")
-        if options.runtime != "docker":
-            raise UsageError(
-                f"mariadb is in images, which the runtime {options.runtime} has not",
-                "Use --runtime docker",
-            )
 
     def tempo(self) -> Tempo:
         """Joiners copy the files of a member, and a start reads the log twice."""

@@ -16,6 +16,7 @@ from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
+    ONLY_IMAGES,
     Canary,
     LeaderView,
     ReadsSpeakFor,
@@ -102,6 +103,7 @@ class PostgresSystem(ServerSystem):
     """Adapter of one run."""
 
     name = "postgresql"
+    runtimes = ONLY_IMAGES
     offered_versions = (PACKAGED, "18.1", "12.3")
     ports: Mapping[str, int] = {CLIENT_PORT: 5432}
     #: A commit that waits for no flush is lost with the server's memory.
@@ -163,11 +165,6 @@ class PostgresSystem(ServerSystem):
         """Refuse what cannot be deployed."""
         super().check_options(options)
         library("the system postgresql")
-        if options.runtime != "docker":
-            raise UsageError(
-                f"postgresql is in images, which the runtime {options.runtime} has not",
-                "Use --runtime docker",
-            )
         if self.version != PACKAGED and options.nodes > 1:
             raise UsageError(
                 f"postgresql@{self.version} has no program that copies a primary",

@@ -14,6 +14,7 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
+    ONLY_IMAGES,
     PEER_PORT,
     AllowedAnomaly,
     ReadsSpeakFor,
@@ -49,6 +50,7 @@ class RabbitSystem(ServerSystem):
     """Adapter of one run."""
 
     name = "rabbitmq"
+    runtimes = ONLY_IMAGES
     image = IMAGE
     ports: Mapping[str, int] = {CLIENT_PORT: 5672, PEER_PORT: 25672, MANAGEMENT_PORT: 15672}
     #: A member that is apart may have what the others lack.
@@ -79,11 +81,6 @@ class RabbitSystem(ServerSystem):
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
         super().check_options(options)
-        if options.runtime != "docker":
-            raise UsageError(
-                f"rabbitmq is in images, which the runtime {options.runtime} has not",
-                "Use --runtime docker",
-            )
         tick_s = options.settings.get("net_ticktime", "8")
         if not (tick_s.isascii() and tick_s.isdigit() and 1 <= int(tick_s) <= _TICK_S_MAX):
             raise UsageError(

@@ -16,6 +16,7 @@ from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import ImageSource
 from splitbrain.contracts.system import (
     CLIENT_PORT,
+    ONLY_IMAGES,
     PEER_PORT,
     Canary,
     LeaderView,
@@ -58,6 +59,7 @@ class ZooKeeperSystem(ServerSystem):
     """Adapter of one run."""
 
     name = "zookeeper"
+    runtimes = ONLY_IMAGES
     offered_versions = ("3.9.5", "3.8.6")
     ports: Mapping[str, int] = {CLIENT_PORT: 2181, PEER_PORT: 3888, QUORUM_PORT: 2888}
     #: A server that is cut off answers reads until it notices.
@@ -95,11 +97,6 @@ class ZooKeeperSystem(ServerSystem):
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
         super().check_options(options)
-        if options.runtime != "docker":
-            raise UsageError(
-                f"zookeeper is in images, which the runtime {options.runtime} has not",
-                "Use --runtime docker",
-            )
         for name, (least, most) in _BOUNDS.items():
             value = options.settings.get(name, "")
             if value and not (value.isascii() and value.isdigit() and least <= int(value) <= most):

@@ -300,7 +300,7 @@ workload-of-another-system | a workload that the system does not serve
   counter, bank, kv, multi-register, mutex, lease, unique-ids, sessions
 images-alone | a system that has nothing but images
   $ test --system zookeeper --runtime local --nemesis none
-  zookeeper is in images, which the runtime local has not. Use --runtime docker
+  zookeeper does not run on the runtime local. Use --runtime docker
 number-of-etcd | a number of entries that is none
   $ test --system etcd --setting snapshot-count=few
   the setting snapshot-count of etcd cannot be 'few'. It takes a whole number between 10 and

@@ -74,7 +74,7 @@ def test_a_setting_that_there_is_not_is_refused(settings: dict[str, str], proble
 
 def test_the_runtime_without_images_is_refused() -> None:
     system = system_with()
-    with pytest.raises(UsageError, match="runtime local has not"):
+    with pytest.raises(UsageError, match="does not run on the runtime local"):
         system.check_options(Experiment(system="kafka", nodes=3, runtime="local"))
 
 

@@ -177,7 +177,7 @@ def test_clients_are_of_one_node_of_it_before_others_or_of_the_first(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"runtime": "local"}, "mariadb is in images"),
+        ({"runtime": "local"}, "mariadb does not run on the runtime local"),
         ({"settings": {"isolation": "none"}}, "mariadb does not know 'none' as isolation"),
         ({"settings": {"wsrep_sync_wait": "16"}}, "mariadb does not know '16' as wsrep_sync_wait"),
     ],

@@ -177,7 +177,7 @@ def test_clients_are_of_one_node_or_of_it_before_all_others() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"runtime": "local"}, "postgresql is in images"),
+        ({"runtime": "local"}, "postgresql does not run on the runtime local"),
         ({"settings": {"isolation": "none"}}, "postgresql does not know 'none' as isolation"),
         (
             {"settings": {"synchronous_standby_names": "';"}},

@@ -130,7 +130,7 @@ def test_a_cluster_is_configured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"runtime": "local"}, "rabbitmq is in images"),
+        ({"runtime": "local"}, "rabbitmq does not run on the runtime local"),
         ({"settings": {"net_ticktime": "0"}}, "the setting net_ticktime of rabbitmq cannot be '0'"),
         ({"settings": {"queue": "classic"}}, "rabbitmq does not know 'classic' as queue"),
     ],

@@ -139,7 +139,7 @@ def test_each_version_is_an_image_of_its_own_with_its_locks() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"runtime": "local"}, "zookeeper is in images"),
+        ({"runtime": "local"}, "zookeeper does not run on the runtime local"),
         ({"settings": {"tickTime": "soon"}}, "the setting tickTime of zookeeper cannot be 'soon'"),
         ({"settings": {"syncLimit": "0"}}, "the setting syncLimit of zookeeper cannot be '0'"),
         ({"settings": {"reads": "dirty"}}, "zookeeper does not know 'dirty' as reads"),
