@@ -134,7 +134,7 @@ class KafkaDriver(Driver):
                 view = await connection.view(self._topic.name)
                 self._require_brokers(view)
                 if view.partitions is None:
-                    await self._create(connection, len(view.brokers))
+                    await self._create(connection, [*view.brokers])
                     view = await connection.view(self._topic.name)
             except EOFError as error:
                 raise _unfit(
@@ -156,11 +156,15 @@ class KafkaDriver(Driver):
                 "is asked at the broker that leads it"
             )
 
-    async def _create(self, connection: KafkaConnection, brokers: int) -> None:
-        replicas = self._replicas or min(brokers, _REPLICAS_MAX)
-        code = await connection.create(
-            self._topic.name, self._topic.partitions, replicas, _CREATE_TIMEOUT_MS
-        )
+    async def _create(self, connection: KafkaConnection, brokers: Sequence[int]) -> None:
+        replicas = self._replicas or min(len(brokers), _REPLICAS_MAX)
+        partitions = self._topic.partitions
+        # So that a plan can name the brokers of a partition: the first has the first three.
+        turns = [[*brokers[n:], *brokers[:n]][:replicas] for n in range(len(brokers))]
+        places: int | list[list[int]] = replicas
+        if replicas <= len(brokers):
+            places = [turns[number % len(turns)] for number in range(partitions)]
+        code = await connection.create(self._topic.name, partitions, places, _CREATE_TIMEOUT_MS)
         if code not in (NO_ERROR, _TOPIC_ALREADY_EXISTS):
             raise _unfit(f"it does not make the topic {self._topic.name!r}: {error_name(code)}")
 

@@ -9,7 +9,7 @@ definitions of Kafka 4.3 and KIP-207, KIP-320, KIP-392.
 
 import asyncio
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -214,19 +214,28 @@ class KafkaConnection:
         self,
         topic: str,
         partitions: int,
-        replicas: int,
+        replicas: int | Sequence[Sequence[int]],
         timeout_ms: int,
         configs: Mapping[str, str] = {},
     ) -> int:
-        """Create a topic that keeps all of its records; returns the error's code."""
+        """Create a topic that keeps all of its records; returns the error's code.
+
+        ``replicas`` is how many each partition has, or the brokers of each; the first of them leads
+        until something happens.
+        """
         kind = CreateTopicsRequest.CreatableTopic
+        is_placed = not isinstance(replicas, int)
+        places = enumerate(replicas) if is_placed else ()
         given = {**_KEEP_ALL, **configs}
         rows = [kind.CreatableTopicConfig(name=name, value=text) for name, text in given.items()]
         wanted = kind(
             name=topic,
-            num_partitions=partitions,
-            replication_factor=replicas,
-            assignments=[],
+            num_partitions=-1 if is_placed else partitions,
+            replication_factor=-1 if is_placed else replicas,
+            assignments=[
+                kind.CreatableReplicaAssignment(partition_index=number, broker_ids=[*brokers])
+                for number, brokers in places
+            ],
             configs=rows,
         )
         answer = await self.ask(

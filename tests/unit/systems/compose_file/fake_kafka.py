@@ -247,7 +247,7 @@ class FakeBroker:
         (topic,) = request.topics
         self.created.append(topic)
         if not self.create_error:
-            self.shared.topics[topic.name] = topic.num_partitions
+            self.shared.topics[topic.name] = len(topic.assignments) or topic.num_partitions
         told = answer.CreatableTopicResult(
             name=topic.name, error_code=self.create_error, error_message=None
         )
