@@ -164,7 +164,7 @@ class _Judgement:
                 f"{_seen(sighting)} of log {log.key} before anybody asked to send it (index "
                 f"{sender.index}).",
             )
-        else:
+        elif sender.f == TXN:
             self._commits.note_read(sender, reader)
 
     def _judge_offsets(self, log: Log) -> None:
@@ -225,7 +225,8 @@ class _Judgement:
 
     def _known_by(self, send: Send, teller: PairedOperation) -> PairedOperation:
         """Return by whose end a record stood where it is told to."""
-        return min(teller, self._commits.committed_by(send.operation) or teller, key=end_of)
+        committed = self._commits.committed_by(send.operation)
+        return teller if committed is None else min(teller, committed, key=end_of)
 
     def _was_there(self, send: Send, reader: PairedOperation) -> bool:
         """Return whether a record was known to be there before this read was invoked."""

@@ -11,7 +11,6 @@ import networkx as nx
 
 from splitbrain.checker.evidence import describe_operation
 from splitbrain.checker.findings import end_of
-from splitbrain.contracts.log import TXN
 from splitbrain.history.records import PairedOperation
 
 #: Without types, which say nothing of edges.
@@ -29,9 +28,8 @@ class Commits:
         self._committed_by: dict[int, PairedOperation] = {}
 
     def note_read(self, sender: PairedOperation, reader: PairedOperation) -> None:
-        """Note that an operation read what another one sent."""
-        if sender.f == TXN:
-            self._graph.add_edge(sender.index, reader.index)
+        """Note that an operation read what a transaction sent."""
+        self._graph.add_edge(sender.index, reader.index)
 
     def bound(self) -> None:
         """Find by when each was committed, once all reads are noted."""

@@ -75,14 +75,18 @@ MUTANTS = {
     "no transaction hangs": ("check", "in log.stopped:", "in ():"),
     "a transaction hangs in any read": ("readings", "if beyond is None:", "if True:"),
     "reads bound no commits": ("check", "self._commits.bound()", "pass"),
-    "polls bound no commits": ("commits", "if sender.f == TXN:", "if sender.f == reader.f == TXN:"),
+    "polls bound no commits": (
+        "check",
+        "elif sender.f == TXN:",
+        "elif sender.f == reader.f == TXN:",
+    ),
     "an open send may not be read": (
         "readings",
         'self.operation.type == "fail"',
         'self.operation.type != "ok"',
     ),
     "own records may be read": ("check", "if sender.f in (TXN, ABORT):\n", "if False:\n"),
-    "any sender is a transaction": ("commits", "if sender.f == TXN:", "if True:"),
+    "any sender is a transaction": ("check", "elif sender.f == TXN:", "else:"),
     "the future may be read": ("check", "end_of(reader) < sender.start", "False"),
     "what begins as a read ends is the future": (
         "check",
