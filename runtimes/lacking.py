@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
 from splitbrain.contracts.arms import ClockWarp, LinkQuality, Shape
-from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.runtimes.waiting import await_true
@@ -12,6 +12,16 @@ from splitbrain.runtimes.waiting import await_true
 #: A program that was just started has yet to load its libraries.
 _LOADING_PATIENCE_S: Final = 5.0
 _LOADING_INTERVAL_S: Final = 0.05
+
+
+def no_such_port(node: NodeName, port: str) -> HarnessError:
+    """Return the refusal of a port's name that a node's spec does not have."""
+    return HarnessError(
+        "find a port",
+        f"{node}/{port}",
+        "the node listens at none of that name",
+        "Name it in the node's spec",
+    )
 
 
 class _Lacking:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
 from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import (
@@ -23,7 +23,7 @@ from splitbrain.contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from splitbrain.runtimes.lacking import LackingClocks, LackingLinks
+from splitbrain.runtimes.lacking import LackingClocks, LackingLinks, no_such_port
 
 _NEXT: Final = "Leave faults out of the plan: --nemesis none"
 _PROBLEM: Final = "its nodes are somebody else's"
@@ -67,12 +67,7 @@ class StandingRuntime:
         """Return where a node is, as its spec has it; raises HarnessError for a strange port."""
         spec = self._specs[node]
         if port not in spec.ports:
-            raise HarnessError(
-                "find a port",
-                f"{node}/{port}",
-                "the node listens at none of that name",
-                "Name it in the node's spec",
-            )
+            raise no_such_port(node, port)
         return Address(spec.host, spec.ports[port])
 
     def start(self, node: NodeName) -> None:

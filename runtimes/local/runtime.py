@@ -30,7 +30,7 @@ from splitbrain.contracts.runtime import (
     Placement,
 )
 from splitbrain.runtimes.control_groups import possible_bases
-from splitbrain.runtimes.lacking import LackingLinks
+from splitbrain.runtimes.lacking import LackingLinks, no_such_port
 from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from splitbrain.runtimes.local import sweep
 from splitbrain.runtimes.local.clocks import LocalClocks, clocks_of
@@ -199,12 +199,7 @@ class LocalRuntime:
         try:
             return self._endpoints[node, port]
         except KeyError:
-            raise HarnessError(
-                "find a port",
-                f"{node}/{port}",
-                "the node listens at none of that name",
-                "Name it in the node's spec",
-            ) from None
+            raise no_such_port(node, port) from None
 
     def start(self, node: NodeName) -> None:
         """Start a node that was killed or has exited."""

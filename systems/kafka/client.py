@@ -33,6 +33,7 @@ from splitbrain.systems.kafka.exchange import (
     error_name,
 )
 from splitbrain.systems.kafka.producer import CONCURRENT_TRANSACTIONS, Producer, ProducerKind
+from splitbrain.systems.kafka.records import Stamp
 from splitbrain.systems.servers import Refused, Unclear
 
 #: Errors of a broker that looks at a record before it appends it. The others leave it open, above
@@ -224,11 +225,8 @@ class KafkaClient:
         connection = await self._brokers.connection(await self._leader(partition, timeout_s))
 
         async def send() -> None:
-            topic, record = self._topic, msgspec.json.encode((key, value))
-            limit_ms = round(timeout_s * _MS)
-            code, _ = await connection.produce(
-                topic.name, partition, record, topic.acks, limit_ms, stamp
-            )
+            record = msgspec.json.encode((key, value))
+            code, _ = await self._sent(connection, partition, record, timeout_s, stamp)
             if code == NO_ERROR:
                 producer.note_appended(partition, stamp)
 
@@ -361,17 +359,21 @@ class KafkaClient:
         attempt.is_sent = True
         try:
             async with asyncio.timeout(each_s):
-                return await connection.produce(
-                    self._topic.name,
-                    partition,
-                    value,
-                    self._topic.acks,
-                    round(each_s * _MS),
-                    stamp,
-                )
+                return await self._sent(connection, partition, value, each_s, stamp)
         except (TimeoutError, OSError, EOFError):
             self._brokers.drop(leader)
             raise
+
+    async def _sent(
+        self,
+        connection: KafkaConnection,
+        partition: int,
+        value: bytes,
+        timeout_s: float,
+        stamp: Stamp | None,
+    ) -> tuple[int, int]:
+        topic, timeout_ms = self._topic, round(timeout_s * _MS)
+        return await connection.produce(topic.name, partition, value, topic.acks, timeout_ms, stamp)
 
 
 def _decoded(value: bytes) -> tuple[str, Any]:
