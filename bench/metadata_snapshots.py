@@ -36,6 +36,7 @@ from splitbrain.runtimes.docker.jars import fetch_jars
 
 _ROOT = Path(__file__).parents[1]
 _HEAP = "-Xmx4g"
+_KAFKA = "4.3.1"
 _TIMESTAMP_MS = 1_700_000_000_000
 
 
@@ -86,7 +87,7 @@ def ours(image: MetadataImage, folder: Path, times: int) -> Times:
 
 def kafkas(image: MetadataImage, folder: Path, times: int, partitions: int) -> Times:
     """Load and write it with Kafka's classes; raises where they see other content."""
-    jars = fetch_jars(_ROOT / "docker" / "kafka", _ROOT / ".cache")
+    jars = fetch_jars(_ROOT / "docker" / "kafka" / _KAFKA, _ROOT / ".cache")
     classes = folder / "classes"
     classes.mkdir()
     source = _ROOT / "bench" / "java" / "SnapshotTimes.java"

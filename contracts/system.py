@@ -154,6 +154,9 @@ class System(ABC):
     #: Runtimes that its nodes can live in; ``ONLY_IMAGES`` where images alone bring its programs.
     runtimes: Sequence[str] = ("docker", "local", SIMULATED)
 
+    #: Whether clients ask ``observers``.
+    observers_serve: bool = True
+
     #: None: the adapter knows none.
     canary: Canary | None = None
 
@@ -202,8 +205,9 @@ class System(ABC):
     def observers(self, options: Experiment) -> Sequence[NodeName]:
         """Return the nodes that do not vote; their names follow those of the voters.
 
-        Clients that are pinned are pinned to them, where there are any. Faults that are aimed at a
-        role or at chance pass them over; plans may name them.
+        Clients that are pinned are pinned to them, where there are any, unless
+        ``observers_serve`` says otherwise. Faults that are aimed at a role or at chance pass them
+        over; plans may name them.
         """
         return ()
 

@@ -108,7 +108,7 @@ class ServerSystem(System):
 
     @abstractmethod
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str | float | Path]:
-        """Return the program and the arguments of a node, given the other nodes that vote.
+        """Return the program and the arguments of a node, given the other nodes.
 
         ``server.placement`` has its addresses, the folder for its data and a Python interpreter;
         ``server.file`` writes what it is to read.
@@ -164,17 +164,23 @@ class ServerSystem(System):
     ) -> DeploymentSpec:
         """Describe a cluster of such nodes."""
         servers: list[Server] = []
-        for number, name in enumerate(voters(options.nodes), 1):
+        names = (*voters(options.nodes), *self.observers(options))
+        for number, name in enumerate(names, 1):
             folder = RunFolder(run_folder).node(name)
-            placement = place(name, folder, self.ports)
+            placement = place(name, folder, self.ports_of(name))
             servers.append(Server(name, number, placement, folder / "config"))
         nodes = tuple(
-            self._node(server, [other for other in servers if other is not server])
+            self.node_spec(server, [other for other in servers if other is not server])
             for server in servers
         )
         return DeploymentSpec(run_id=run_id, run_folder=run_folder, nodes=nodes)
 
-    def _node(self, server: Server, others: Sequence[Server]) -> NodeSpec:
+    def ports_of(self, node: NodeName) -> Mapping[str, int]:
+        """Return the node's ``ports``."""
+        return self.ports
+
+    def node_spec(self, server: Server, others: Sequence[Server]) -> NodeSpec:
+        """Describe one node, given the others."""
         command = tuple(map(str, self.command(server, others)))
         mounts: tuple[Mount, ...] = ()
         if server.folder.is_dir():

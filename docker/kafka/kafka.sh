@@ -7,4 +7,6 @@ heap="${KAFKA_HEAP:-64}"
 # A quick start counts for more here than the last tenth of throughput.
 exec java "-Xms${heap}m" "-Xmx${heap}m" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
     -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile=/opt/kafka/log4j2.xml \
+    -Dlog4j.configuration=file:/opt/kafka/log4j.properties "-DLOG_LEVEL=${LOG_LEVEL:-INFO}" \
+    "-DNETWORK_LOG_LEVEL=${NETWORK_LOG_LEVEL:-INFO}" \
     -cp '/opt/kafka/jars/*' "$@"

@@ -80,7 +80,7 @@ class LoadSetup(msgspec.Struct, frozen=True):
     #: A ``Workload``, as it was when the load began.
     workload: Any
     load: Load
-    #: The other nodes.
+    #: The other nodes that clients ask.
     observers: tuple[NodeName, ...] = ()
 
 

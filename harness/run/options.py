@@ -95,6 +95,11 @@ class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
         """Those that vote, then the others."""
         return (*self.nodes, *self.observers)
 
+    @property
+    def asked_observers(self) -> tuple[NodeName, ...]:
+        """Return the nodes besides those that vote that clients ask."""
+        return self.observers if self.system.observers_serve else ()
+
 
 class PreparedTest(PlannedTest, frozen=True, kw_only=True):
     """A run that can be started."""
@@ -208,7 +213,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     system.check_options(experiment)
     allowed_anomalies(system)
     observers = tuple(system.observers(experiment))
-    made = _workload(experiment, nodes, observers, seeds["workload"])
+    asked = observers if system.observers_serve else ()
+    made = _workload(experiment, nodes, asked, seeds["workload"])
     refuse_unwatchable(experiment, made.checkers)
     return PlannedTest(
         options=msgspec.structs.replace(options, experiment=experiment, plan_file=plan_file),

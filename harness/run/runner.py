@@ -173,7 +173,7 @@ class _Run:
         system, runtime = test.system, test.runtime
         load = msgspec.convert(test.experiment, Load, from_attributes=True)
         return LoadPhase(
-            LoadSetup(test.nodes, test.workload, load, test.observers),
+            LoadSetup(test.nodes, test.workload, load, test.asked_observers),
             partial(system.open_client, runtime),
             carry_out=stage.nemesis().run,
             history=stage.history,

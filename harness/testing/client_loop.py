@@ -97,7 +97,7 @@ class ClientLoop:
         if rate is not None:
             load = msgspec.structs.replace(load, rate=rate)
         test = self._test
-        setup = LoadSetup(test.nodes, self.workload, load, test.observers)
+        setup = LoadSetup(test.nodes, self.workload, load, test.asked_observers)
         stopped = asyncio.Event()
         clients = Clients(setup, self._open_client, self._books, self._stop)
         under_way = asyncio.run_coroutine_threadsafe(clients.run(stopped), self._loop)
@@ -116,7 +116,7 @@ class ClientLoop:
         """Take the final reads; return how many could not be settled."""
         test = self._test
         reads = self.workload.final_reads()
-        requests = readers(test.nodes, test.observers, reads, self.workload)
+        requests = readers(test.nodes, test.asked_observers, reads, self.workload)
         return self._await(read_finally(requests, self._open_client, self._books, self._stop))
 
     def close(self) -> None:

@@ -1,15 +1,18 @@
-"""Apache Kafka as a system under test: each node is a broker and a controller.
+"""Apache Kafka as a system under test: brokers, and whoever decides about their metadata.
 
 Must never start or stop a node: the runtime does.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
+from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log import LOG
 from splitbrain.contracts.log_pattern import LogPattern
-from splitbrain.contracts.runtime import ImageSource
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import ImageSource, NodeSpec
 from splitbrain.contracts.system import (
     CLIENT_PORT,
     ONLY_IMAGES,
@@ -17,39 +20,44 @@ from splitbrain.contracts.system import (
     Canary,
     Tempo,
 )
+from splitbrain.systems.kafka import properties
 from splitbrain.systems.kafka.cluster import OF_CLIENTS, KafkaCluster
+from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.servers import Server, ServerSystem
 
-IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, jars=".")
+if TYPE_CHECKING:
+    from splitbrain.systems.kafka.beside import Beside
+
 #: Any base64 UUID; the nodes of one cluster have the same.
 _CLUSTER: Final = "q1Sh-9_ISia_zwGINzRvyQ"
-_REPLICAS_MAX: Final = 3
-_IN_SYNC_OF_TRANSACTIONS: Final = 2
 _HEAP_MIB: Final = 160
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 _UNCLEAN: Final = "unclean.leader.election.enable"
-#: Decided when a node's folder is formatted: whether controllers remember who may lead (KIP-966).
-_ELIGIBLE: Final = "eligible.leader.replicas.version"
-#: Whether a broker asks the coordinator before it appends a record of a transaction.
-_VERIFIES: Final = "transaction.partition.verification.enable"
-_SESSION_S: Final = 3
-#: Of the cluster and its clients (KIP-890), decided at formatting, too.
-_TRANSACTIONS: Final = "transaction.version"
-_FEATURES: Final = (_ELIGIBLE, _TRANSACTIONS)
-#: Of all nodes. A broker that is gone is fenced after three seconds and not nine; buffers are small
-#: where nobody compacts.
-_CONFIGURATION: Final[Mapping[str, str]] = {
-    "process.roles": "broker,controller",
-    "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    "broker.session.timeout.ms": f"{1000 * _SESSION_S}",
-    "broker.heartbeat.interval.ms": "500",
-    "log.cleaner.dedupe.buffer.size": "4194304",
-    "log.index.size.max.bytes": "1048576",
-    "auto.create.topics.enable": "false",
-    "transaction.state.log.num.partitions": "4",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+#: How many nodes decide about metadata and are no brokers.
+_CONTROLLERS: Final = "controllers"
+#: Kind of these nodes.
+_METADATA: Final = "metadata"
+_KRAFT: Final = "kraft"
+_OWN: Final = "splitbrain"
+_ZOOKEEPER: Final = "zookeeper"
+#: Our controllers are those of one release, with its features as they pin them; who may lead a
+#: topic that nobody in sync leads is decided topic by topic.
+_OWN_RELEASE: Final = "4.3.1"
+_OF_OWN: Final[Mapping[str, tuple[str, ...]]] = {
+    ELIGIBLE: ("0",),
+    TRANSACTIONS: ("2",),
+    _UNCLEAN: ("false",),
 }
+#: Start of the names of nodes that are no brokers.
+_BESIDE: Final = "c"
+
+
+def image_of(version: str) -> ImageSource:
+    """Recipe of a release's image."""
+    return ImageSource(f"splitbrain-kafka-{version}", "kafka", has_wheels=True, jars=version)
+
+
+IMAGE: Final = image_of(next(iter(RELEASES)))
 
 
 class KafkaSystem(KafkaCluster, ServerSystem):
@@ -57,27 +65,78 @@ class KafkaSystem(KafkaCluster, ServerSystem):
 
     name = "kafka"
     runtimes = ONLY_IMAGES
-    image = IMAGE
+    offered_versions = tuple(RELEASES)
     ports: Mapping[str, int] = {CLIENT_PORT: 9092, PEER_PORT: 9093}
     #: A leader that alone is in sync acknowledges what is gone once another leads.
     canary = Canary(nemesis="partition:leader", workload=LOG, settings={"acks": "1"})
     node_counts = range(1, 6)
-    settings: Mapping[str, str | tuple[str, ...]] = {
-        **OF_CLIENTS,
-        _MIN_IN_SYNC: ("2", "1", "3"),
-        _UNCLEAN: ("false", "true"),
-        _ELIGIBLE: ("1", "0"),
-        _VERIFIES: ("true", "false"),
-    }
+    observers_serve = False
     log_patterns = (
         LogPattern(r"\bFATAL\b", "The node gave up."),
         LogPattern("java.lang.OutOfMemoryError", "The node's heap is too small."),
         LogPattern("Found a corrupted index file", "An index was rebuilt.", harmless=True),
     )
 
+    @property
+    def settings(self) -> Mapping[str, str | tuple[str, ...]]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Those that the chosen release has."""
+        release = self._release
+        kinds = {
+            _KRAFT: True,
+            _ZOOKEEPER: release.has_zookeeper,
+            _OWN: self.version == _OWN_RELEASE,
+        }
+        given = {} if self.experiment is None else self.experiment.settings
+        return {
+            **OF_CLIENTS,
+            _MIN_IN_SYNC: ("2", "1", "3"),
+            _UNCLEAN: ("false", "true"),
+            TRANSACTIONS: ("1",),
+            **release.settings,
+            **release.features,
+            _CONTROLLERS: ("0", "1", "3"),
+            _METADATA: tuple(kind for kind, is_there in kinds.items() if is_there),
+            **(_OF_OWN if given.get(_METADATA) == _OWN else {}),
+        }
+
+    @property
+    def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Recipe of the image of brokers."""
+        return image_of(str(self.version))
+
+    @property
+    def _release(self) -> Release:
+        return RELEASES[str(self.version)]
+
+    @cached_property
+    def _beside(self) -> "Beside | None":
+        """Whoever decides about metadata and is no program of Kafka's."""
+        kind = self.setting(_METADATA)
+        if kind == _KRAFT:
+            return None
+        from splitbrain.systems.kafka import beside
+
+        if kind == _ZOOKEEPER:
+            return beside.ZooKeepers()
+        return beside.OwnControllers(_CLUSTER, self.setting(_MIN_IN_SYNC))
+
+    def observers(self, options: Experiment) -> Sequence[NodeName]:
+        """Return the nodes that are no brokers."""
+        count = int(options.settings.get(_CONTROLLERS, "0"))
+        return tuple(NodeName(f"{_BESIDE}{number}") for number in range(1, count + 1))
+
+    def images(self) -> Sequence[ImageSource]:
+        """That of brokers, and of what lives beside them."""
+        return (self.image, *((self._beside.image,) if self._beside else ()))
+
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
         super().check_options(options)
+        if self.setting(_METADATA) != _KRAFT and not self.observers(options):
+            raise UsageError(
+                f"{_METADATA}={self.setting(_METADATA)} is kept by nodes that are no brokers",
+                f"Add --setting {_CONTROLLERS}=1 or 3",
+            )
         assert self._driver, "it says which package is missing"
 
     def tempo(self) -> Tempo:
@@ -87,41 +146,61 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             converged_s=90,
             started_s=45,
             resumed_s=45,
-            notices_s=_SESSION_S,
-            failover_s=2 * _SESSION_S,
+            notices_s=properties.SESSION_S,
+            failover_s=2 * properties.SESSION_S,
         )
 
     def environment(self, server: Server) -> dict[str, str]:
         """Return the size of a node's heap."""
         return {"KAFKA_HEAP": str(_HEAP_MIB)}
 
+    def ports_of(self, node: NodeName) -> Mapping[str, int]:
+        """Those of Kafka, or of what decides about its metadata."""
+        return self._beside.ports if self._beside and _is_beside(node) else self.ports
+
+    def node_spec(self, server: Server, others: Sequence[Server]) -> NodeSpec:
+        """Describe a broker, or a node beside them."""
+        if self._beside and _is_beside(server.name):
+            return self._beside.node(server, [each for each in others if _is_beside(each.name)])
+        return super().node_spec(server, others)
+
     def command(self, server: Server, others: Sequence[Server]) -> Sequence[str]:
-        """Return the start of a node, whose folder is formatted in its first life."""
-        path = server.file("server.properties", self._configuration(server, others))
-        features = [("--feature", f"{name}={self.setting(name)}") for name in _FEATURES]
+        """Return the start of a node, whose folder is formatted in its first life, by KRaft."""
+        members = sorted((server, *others), key=lambda each: each.number)
+        lines = self._configuration(server, members)
+        path = server.file("server.properties", properties.text_of(lines))
+        if self.setting(_METADATA) == _ZOOKEEPER:
+            return ("kafka-node", path)
+        features = [
+            ("--feature", f"{name}={self.setting(name)}") for name in self._release.features
+        ]
         return ("kafka-node", path, _CLUSTER, *(word for pair in features for word in pair))
 
-    def _configuration(self, server: Server, others: Sequence[Server]) -> str:
-        members = sorted((server, *others), key=lambda each: each.number)
-        voters = ",".join(f"{each.number}@{each.address(PEER_PORT)}" for each in members)
-        replicas = min(len(members), _REPLICAS_MAX)
-        lines = {
-            **_CONFIGURATION,
-            "node.id": str(server.number),
-            "controller.quorum.voters": voters,
-            "listeners": f"PLAINTEXT://{server.listen_address()},"
-            f"CONTROLLER://{server.listen_address(PEER_PORT)}",
-            "advertised.listeners": f"PLAINTEXT://{server.address()},"
-            f"CONTROLLER://{server.address(PEER_PORT)}",
-            "log.dirs": f"{server.placement.data_path}/log",
-            "offsets.topic.replication.factor": str(replicas),
-            "transaction.state.log.replication.factor": str(replicas),
-            "transaction.state.log.min.isr": str(min(_IN_SYNC_OF_TRANSACTIONS, replicas)),
-            _MIN_IN_SYNC: str(min(int(self.setting(_MIN_IN_SYNC)), replicas)),
-            **{name: self.setting(name) for name in (_UNCLEAN, _VERIFIES)},
+    def _configuration(self, server: Server, members: Sequence[Server]) -> dict[str, str]:
+        beside = [each for each in members if _is_beside(each.name)]
+        brokers = [each for each in members if each not in beside]
+        advertises = self._release.advertises_controllers
+        if server in beside:
+            role = properties.controller(server, advertises_controllers=advertises)
+        elif beside:
+            has_zookeeper = self.setting(_METADATA) == _ZOOKEEPER
+            role = properties.broker(server, has_zookeeper=has_zookeeper)
+        else:
+            role = properties.combined(server, advertises_controllers=advertises)
+        known_as = self._beside.known_as if self._beside else properties.voters_of
+        chosen = {name: self.setting(name) for name in (_UNCLEAN, *self._release.settings)}
+        return {
+            **known_as(beside or brokers),
+            **role,
+            **properties.storing(server),
+            **properties.replicating(len(brokers), self.setting(_MIN_IN_SYNC)),
+            **chosen,
         }
-        return "".join(f"{name}={value}\n" for name, value in lines.items())
 
     def versions(self) -> dict[str, str]:
-        """Return the version that it is made for; ``plan.json`` has the image's digest."""
-        return {"kafka": "4.3.1"}
+        """Return the release; ``plan.json`` has the digests of images."""
+        return {"kafka": str(self.version)}
+
+
+def _is_beside(node: NodeName) -> bool:
+    return node.startswith(_BESIDE)

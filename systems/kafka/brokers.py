@@ -8,7 +8,8 @@ from typing import TypeVar
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.kafka.access import Access
-from splitbrain.systems.kafka.exchange import KafkaConnection, NotKafkaError, RefusedError
+from splitbrain.systems.kafka.errors import NotKafkaError, RefusedError
+from splitbrain.systems.kafka.exchange import KafkaConnection
 from splitbrain.systems.servers import Refused
 
 _T = TypeVar("_T")

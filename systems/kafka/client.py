@@ -22,16 +22,8 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.kafka.access import OPEN, Access
 from splitbrain.systems.kafka.brokers import Brokers
-from splitbrain.systems.kafka.exchange import (
-    NO_ERROR,
-    READ_COMMITTED,
-    READ_UNCOMMITTED,
-    End,
-    KafkaConnection,
-    NotKafkaError,
-    RefusedError,
-    error_name,
-)
+from splitbrain.systems.kafka.errors import NO_ERROR, NotKafkaError, RefusedError, error_name
+from splitbrain.systems.kafka.exchange import READ_COMMITTED, READ_UNCOMMITTED, End, KafkaConnection
 from splitbrain.systems.kafka.producer import CONCURRENT_TRANSACTIONS, Producer, ProducerKind
 from splitbrain.systems.kafka.records import Stamp
 from splitbrain.systems.servers import Refused, Unclear

@@ -73,8 +73,11 @@ class KafkaCluster(System):
         return {name: self.setting(name) for name in OF_CLIENTS}
 
     def _driver_at(self, runtime: Endpoints) -> "KafkaDriver":
+        beside = () if self.experiment is None else self.observers(self.experiment)
         self._driver.targets = {
-            node: runtime.endpoint(node, CLIENT_PORT) for node in runtime.nodes()
+            node: runtime.endpoint(node, CLIENT_PORT)
+            for node in runtime.nodes()
+            if node not in beside
         }
         return self._driver
 

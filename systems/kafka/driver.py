@@ -22,17 +22,21 @@ from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFo
 from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
-from splitbrain.systems.kafka.exchange import (
+from splitbrain.systems.kafka.errors import (
     NO_ERROR,
+    NOT_CONTROLLER,
+    NotKafkaError,
+    RefusedError,
+    error_name,
+)
+from splitbrain.systems.kafka.exchange import (
     READ_COMMITTED,
     READ_UNCOMMITTED,
     End,
     KafkaConnection,
-    NotKafkaError,
     Partition,
-    RefusedError,
     View,
-    error_name,
+    opened,
 )
 from splitbrain.systems.kafka.producer import (
     TRANSACTION_TIMEOUT_MS,
@@ -60,7 +64,6 @@ _CHOICES: Final = {
 #: as long again for one that has just become it.
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
-_NOT_CONTROLLER: Final = 41
 _PARTITIONS_MAX: Final = 1000
 
 
@@ -128,22 +131,20 @@ class KafkaDriver(Driver):
     async def prepare(self, there: Address) -> None:
         """Make the topic; raises HarnessError unless this broker knows it, with its leaders."""
         async with asyncio.timeout(_TIMEOUT_S):
-            connection = await KafkaConnection.open(there, self.access)
             try:
-                await connection.require_versions()
-                view = await connection.view(self._topic.name)
-                self._require_brokers(view)
-                if view.partitions is None:
-                    await self._create(connection, [*view.brokers])
+                async with opened(there, self.access) as connection:
+                    await connection.require_versions()
                     view = await connection.view(self._topic.name)
+                    self._require_brokers(view)
+                    if view.partitions is None:
+                        await self._create([*view.brokers])
+                        view = await connection.view(self._topic.name)
             except EOFError as error:
                 raise _unfit(
                     "it ends the connection, as no plain listener of Kafka does"
                 ) from error
             except NotKafkaError as error:
                 raise _unfit(str(error) or "it does not answer as Kafka does") from error
-            finally:
-                connection.close()
         self._require_partitions(view.partitions)
 
     def _require_brokers(self, view: View) -> None:
@@ -156,7 +157,7 @@ class KafkaDriver(Driver):
                 "is asked at the broker that leads it"
             )
 
-    async def _create(self, connection: KafkaConnection, brokers: Sequence[int]) -> None:
+    async def _create(self, brokers: Sequence[int]) -> None:
         replicas = self._replicas or min(len(brokers), _REPLICAS_MAX)
         partitions = self._topic.partitions
         # So that a plan can name the brokers of a partition: the first has the first three.
@@ -164,7 +165,14 @@ class KafkaDriver(Driver):
         places: int | list[list[int]] = replicas
         if replicas <= len(brokers):
             places = [turns[number % len(turns)] for number in range(partitions)]
-        code = await connection.create(self._topic.name, partitions, places, _CREATE_TIMEOUT_MS)
+        code = NOT_CONTROLLER
+        for node in self.targets:
+            async with self._connected(node, _TIMEOUT_S) as connection:
+                code = await connection.create(
+                    self._topic.name, partitions, places, _CREATE_TIMEOUT_MS
+                )
+            if code != NOT_CONTROLLER:
+                break
         if code not in (NO_ERROR, _TOPIC_ALREADY_EXISTS):
             raise _unfit(f"it does not make the topic {self._topic.name!r}: {error_name(code)}")
 
@@ -268,12 +276,11 @@ class KafkaDriver(Driver):
 
     @asynccontextmanager
     async def _connected(self, node: NodeName, timeout_s: float) -> AsyncGenerator[KafkaConnection]:
-        async with asyncio.timeout(timeout_s):
-            connection = await KafkaConnection.open(self.targets[node], self.access)
-            try:
-                yield connection
-            finally:
-                connection.close()
+        async with (
+            asyncio.timeout(timeout_s),
+            opened(self.targets[node], self.access) as connection,
+        ):
+            yield connection
 
 
 def _unfit(problem: str) -> HarnessError:

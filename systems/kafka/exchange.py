@@ -9,11 +9,12 @@ definitions of Kafka 4.3 and KIP-207, KIP-320, KIP-392.
 
 import asyncio
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 import msgspec
-from kafka.errors import KafkaError, kafka_errors  # pyright: ignore[reportUnknownVariableType]
+from kafka.errors import KafkaError
 from kafka.net.sasl import (  # pyright: ignore[reportMissingTypeStubs]
     get_sasl_mechanism,  # pyright: ignore[reportUnknownVariableType]
 )
@@ -40,6 +41,7 @@ from kafka.protocol.sasl import (  # pyright: ignore[reportMissingTypeStubs]
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.kafka.access import Access
+from splitbrain.systems.kafka.errors import NO_ERROR, NotKafkaError, require_none
 from splitbrain.systems.kafka.records import DamagedError, Stamp, batch_of, records_of
 
 #: Versions asked for, by the request.
@@ -50,8 +52,6 @@ VERSIONS: Final = {
     MetadataRequest: 7,
     CreateTopicsRequest: 2,
 }
-NO_ERROR: Final = 0
-_NOT_LEADER_OR_FOLLOWER: Final = 6
 _LATEST: Final = -1
 _NO_REPLICA: Final = -1
 _OF_TOPIC: Final = 2
@@ -62,20 +62,6 @@ _CHUNK_BYTES: Final = 65_536
 _FETCH_BYTES: Final = 10_000_000
 #: Configuration under which a topic keeps all of its records.
 _KEEP_ALL: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-_ERRORS: Final = cast("Mapping[int, Any]", kafka_errors)
-
-
-class NotKafkaError(Exception):
-    """The answer is none of Kafka's."""
-
-
-class RefusedError(Exception):
-    """A broker answered a request with an error."""
-
-    def __init__(self, code: int) -> None:
-        self.code = code
-        self.name = error_name(code)
-        super().__init__(self.name)
 
 
 class End(msgspec.Struct, frozen=True):
@@ -106,13 +92,14 @@ class View(msgspec.Struct, frozen=True):
     partitions: tuple[Partition, ...] | None
 
 
-def error_name(code: int) -> str:
-    """Return a code's name in kebab-case, as in ``not-enough-replicas``."""
-    if code == _NOT_LEADER_OR_FOLLOWER:
-        # The library has it by the name that it had before followers were asked, too.
-        return "not-leader-or-follower"
-    known = _ERRORS.get(code)
-    return f"error-{code}" if known is None else known.message.lower().replace("_", "-")
+@asynccontextmanager
+async def opened(there: Address, access: Access) -> AsyncGenerator["KafkaConnection"]:
+    """Connect to a broker for as long as the context lasts; raises as ``KafkaConnection.open``."""
+    connection = await KafkaConnection.open(there, access)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 class KafkaConnection:
@@ -387,9 +374,3 @@ class KafkaConnection:
         )
         row = answer.responses[0].partition_responses[0]
         return row.error_code, row.base_offset
-
-
-def require_none(code: int) -> None:
-    """Raise RefusedError for a code that is an error's."""
-    if code != NO_ERROR:
-        raise RefusedError(code)

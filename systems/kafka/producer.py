@@ -23,12 +23,8 @@ from kafka.protocol.producer.transaction import (
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.systems.kafka.brokers import Brokers
-from splitbrain.systems.kafka.exchange import (
-    VERSIONS,
-    KafkaConnection,
-    RefusedError,
-    require_none,
-)
+from splitbrain.systems.kafka.errors import RefusedError, require_none
+from splitbrain.systems.kafka.exchange import VERSIONS, KafkaConnection
 from splitbrain.systems.kafka.records import Stamp
 from splitbrain.systems.servers import Refused, Unclear
 

@@ -16,8 +16,8 @@ from splitbrain.contracts.runtime import STANDING, Address
 from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.contracts.trial import StandingOptions
 from splitbrain.systems.kafka.access import OPEN, Access, read_access
-from splitbrain.systems.kafka.exchange import NO_ERROR, KafkaConnection, RefusedError
-from splitbrain.systems.kafka.exchange import NotKafkaError as StrangeError
+from splitbrain.systems.kafka.errors import NO_ERROR, NOT_CONTROLLER, NotKafkaError, RefusedError
+from splitbrain.systems.kafka.exchange import KafkaConnection, opened
 from splitbrain.systems.kafka.standing import (
     BROKERS,
     CLIENT_FILE,
@@ -137,14 +137,11 @@ async def _prepared(options: StandingOptions, asked: Sequence[Address], access: 
     for there in asked:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                connection = await KafkaConnection.open(there, access)
-                try:
-                    return await _found(connection, options)
-                finally:
-                    connection.close()
+                async with opened(there, access) as connection:
+                    return await _found(connection, options, access)
         except RefusedError as error:
             raise _failure(there, f"it answers {error.name}") from error
-        except StrangeError as error:
+        except NotKafkaError as error:
             problem = str(error) or "it does not answer as Kafka does"
         except TimeoutError:
             problem = f"no answer within {_TIMEOUT_S:g} s"
@@ -157,7 +154,7 @@ async def _prepared(options: StandingOptions, asked: Sequence[Address], access: 
     raise _failure(asked[-1], problem)
 
 
-async def _found(connection: KafkaConnection, options: StandingOptions) -> _Found:
+async def _found(connection: KafkaConnection, options: StandingOptions, access: Access) -> _Found:
     topic = f"splitbrain-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:8]}"
     await connection.require_versions()
     view = await connection.view(topic)
@@ -168,9 +165,13 @@ async def _found(connection: KafkaConnection, options: StandingOptions) -> _Foun
         )
     replicas = _number(options, REPLICAS, min(len(view.brokers), _REPLICAS), len(view.brokers))
     in_sync = _number(options, MIN_IN_SYNC, min(replicas, _IN_SYNC), replicas)
-    code = await connection.create(
-        topic, len(LOGS), replicas, round(_TIMEOUT_S * 500), {MIN_IN_SYNC: str(in_sync)}
-    )
+    asked = (topic, len(LOGS), replicas, round(_TIMEOUT_S * 500), {MIN_IN_SYNC: str(in_sync)})
+    code = await connection.create(*asked)
+    for there in view.brokers.values() if code == NOT_CONTROLLER else ():
+        async with opened(there, access) as other:
+            code = await other.create(*asked)
+        if code != NOT_CONTROLLER:
+            break
     if code != NO_ERROR:
         raise RefusedError(code)
     version = "2" if await connection.feature(_TRANSACTIONS) > 1 else "1"
@@ -193,13 +194,10 @@ def _number(options: StandingOptions, name: str, usual: int, most: int) -> int:
 
 async def _removed(found: _Found, access: Access) -> None:
     for there in found.brokers.values():
-        with suppress(OSError, EOFError, StrangeError, RefusedError):
+        with suppress(OSError, EOFError, NotKafkaError, RefusedError):
             async with asyncio.timeout(_TIMEOUT_S):
-                connection = await KafkaConnection.open(there, access)
-                try:
+                async with opened(there, access) as connection:
                     await connection.remove(found.topic, round(_TIMEOUT_S * 500))
-                finally:
-                    connection.close()
                 return
 
 

@@ -5,8 +5,11 @@ Identities follow from the run's id: the same run gives the same cluster and dir
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import not_written
@@ -15,7 +18,7 @@ from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import DeploymentSpec, ImageSource, Mount, NodeSpec, Placement
 from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, Place
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
 from splitbrain.nodes.quorum.persistent import Voter
 from splitbrain.nodes.server.machine.configuration import (
     Listener,
@@ -23,6 +26,7 @@ from splitbrain.nodes.server.machine.configuration import (
     encode_configuration,
 )
 from splitbrain.patched.loading import installed_patches, module_words
+from splitbrain.patched.patch import Patch
 from splitbrain.systems.kraft.planted_bugs import patches_of
 from splitbrain.systems.kraft.state_machines import (
     broker_ids,
@@ -107,11 +111,52 @@ def _node(
     placement: Placement,
 ) -> NodeSpec:
     name = node_name(node_id)
-    configuration = NodeConfiguration(
+    configuration = msgspec.structs.replace(
+        _configuration(name, node_id, cluster_id(run_id), voters, placement),
+        directory_id=directory_id(run_id, node_id),
+        settings=node_settings(options),
+        state_machine=state_machine_of(options),
+    )
+    bugs = patches_of(options.bugs, state_machine_of(options))
+    return _spec(configuration, RunFolder(run_folder).node(name), placement, bugs)
+
+
+def controller(
+    cluster: str,
+    name: NodeName,
+    node_id: int,
+    folder: Path,
+    placed: Mapping[int, Placement],
+    settings: Mapping[str, str],
+) -> NodeSpec:
+    """Write a controller's configuration below the node's folder and describe it.
+
+    Its voters are static, as brokers know them that are told ``controller.quorum.voters``;
+    ``placed`` has the places of all of them, its own included, by their node ids.
+
+    Raises:
+        HarnessError: the folder cannot be written.
+    """
+    voters = tuple(
+        Voter(NodeId(number), NO_DIRECTORY, there.peer_host, there.ports[PEER_PORT])
+        for number, there in sorted(placed.items())
+    )
+    configuration = msgspec.structs.replace(
+        _configuration(name, node_id, cluster, voters, placed[node_id]),
+        settings=dict(settings),
+        state_machine="metadata",
+    )
+    return _spec(configuration, folder, placed[node_id], ())
+
+
+def _configuration(
+    name: NodeName, node_id: int, cluster: str, voters: tuple[Voter, ...], placement: Placement
+) -> NodeConfiguration:
+    return NodeConfiguration(
         name=name,
         node_id=node_id,
-        directory_id=directory_id(run_id, node_id),
-        cluster_id=cluster_id(run_id),
+        directory_id=directory_id(RunId(cluster), node_id),
+        cluster_id=cluster,
         voters=voters,
         quorum_listener=Listener(placement.listen_host, placement.ports[PEER_PORT]),
         client_listener=Listener(placement.listen_host, placement.ports[CLIENT_PORT]),
@@ -119,11 +164,14 @@ def _node(
         data_folder=placement.data_path,
         state_event_file=f"{placement.state_path}/{STATE_EVENT_FILE}",
         durable_length_file=f"{placement.state_path}/{DURABLE_LENGTH_FILE}",
-        settings=node_settings(options),
-        state_machine=state_machine_of(options),
+        settings={},
     )
-    configuration_folder = RunFolder(run_folder).node(name) / CONFIGURATION_FOLDER
-    state = state_folder(run_folder, name)
+
+
+def _spec(
+    configuration: NodeConfiguration, folder: Path, placement: Placement, bugs: Sequence[Patch]
+) -> NodeSpec:
+    configuration_folder, state = folder / CONFIGURATION_FOLDER, folder / STATE_FOLDER
     try:
         configuration_folder.mkdir(parents=True, exist_ok=True)
         state.mkdir(parents=True, exist_ok=True)
@@ -132,12 +180,12 @@ def _node(
             f"{PACKAGE}.nodes",
             lambda: configuration_folder,
             placement.config_path,
-            patches_of(options.bugs, state_machine_of(options)),
+            bugs,
         )
     except OSError as error:
         raise not_written("write a node's configuration", configuration_folder, error) from error
     return NodeSpec(
-        name=name,
+        name=NodeName(configuration.name),
         image=IMAGE.name,
         command=(
             placement.python,

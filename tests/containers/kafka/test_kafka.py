@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from splitbrain.systems.kafka.adapter import KafkaSystem
 from tests.containers.real_runs import leftovers, run, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
@@ -34,3 +35,25 @@ def test_what_the_leader_alone_acknowledged_is_lost(tmp_path: Path) -> None:
     code, found, output = run(tmp_path, *KAFKA, *options)
     assert code == 1, output
     assert verdicts(found)["log"] == "invalid"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("system", "metadata"),
+    [
+        *((f"kafka@{version}", None) for version in KafkaSystem.offered_versions[1:]),
+        ("kafka", "kraft"),
+        ("kafka", "splitbrain"),
+        ("kafka@3.9.2", "zookeeper"),
+        ("kafka@3.4.1", "zookeeper"),
+    ],
+)
+def test_every_release_keeps_its_promise_whoever_has_its_metadata(
+    tmp_path: Path, system: str, metadata: str | None
+) -> None:
+    roles = () if metadata is None else ("controllers=3", f"metadata={metadata}")
+    settings = [word for role in roles for word in ("--setting", role)]
+    options = ("--workload", "log", "--nemesis", "partition,kill", "--time-limit", "30")
+    code, found, output = run(tmp_path, "--system", system, *options, *settings)
+    assert code == 0, output
+    assert found.faults

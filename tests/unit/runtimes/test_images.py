@@ -209,13 +209,3 @@ def test_a_written_lock_is_read_again(
     assert set(jars.read_lock(right)) == {"one-1.0.jar", "two-2.0.jar"}
     assert "2 jars" in capsys.readouterr().out
     assert calls.exists()
-
-
-def test_the_project_locks_kafka_as_its_pom_names_it() -> None:
-    folder = Path(__file__).parents[3] / "docker" / "kafka"
-    locked = set(jars.read_lock((folder / "jars.lock").read_text()))
-    assert {
-        "kafka_2.13-4.3.1.jar",
-        "kafka-tools-4.3.1.jar",
-        "log4j-slf4j-impl-2.25.4.jar",
-    } <= locked

@@ -10,7 +10,7 @@ import pytest
 from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.fault import Awaited
-from splitbrain.contracts.names import RunId
+from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.harness.campaign.replaying.recorded import replay_options
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.judge.reproduction import defaults_of
@@ -174,6 +174,24 @@ def test_a_system_s_workload_options_hold_unless_the_user_gives_others(tmp_path:
     assert made(workload_options={"values": "small"})["values"] == "small"
     with pytest.raises(UsageError, match="none"):
         made(workload="set")
+
+
+@pytest.mark.parametrize("serve", [True, False])
+def test_clients_ask_observers_where_these_serve(tmp_path: Path, serve: bool) -> None:
+    run = FakeRun(tmp_path)
+    observer = NodeName("o1")
+
+    class Observed(type(run.system)):
+        observers_serve = serve
+
+        def observers(self, options: Experiment) -> tuple[NodeName, ...]:
+            return (observer,)
+
+    run.system = Observed(run.quorum)
+    test = prepare(run.options, run.system, lambda: run.runtime)
+    assert test.observers == (observer,)
+    assert test.all_nodes[-1] == observer
+    assert test.asked_observers == ((observer,) if serve else ())
 
 
 def test_a_replay_repeats_plan_and_schedule_and_pins_on_demand(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from splitbrain.systems.compose_file.drivers.registry import driver_kind
 from splitbrain.systems.kafka import driver as kafka
 from splitbrain.systems.kafka.client import CERTAINLY_NOT
 from splitbrain.systems.kafka.driver import KafkaDriver
-from splitbrain.systems.kafka.exchange import error_name
+from splitbrain.systems.kafka.errors import error_name
 from tests.unit.systems.compose_file.fake_kafka import FakeBroker, brokers, targets
 
 READ = Operation("read", "s0", None)

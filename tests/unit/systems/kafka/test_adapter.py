@@ -8,6 +8,10 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address
+from splitbrain.nodes.server.machine.configuration import read_configuration
+from splitbrain.runtimes.docker import jars
+from splitbrain.runtimes.docker.images import ROOT
+from splitbrain.systems import registry
 from splitbrain.systems.kafka.adapter import KafkaSystem
 from tests.unit.systems.pod_place import pod_place
 
@@ -22,8 +26,16 @@ class Nowhere:
         return Address("127.0.0.1", 1)
 
 
-def system_with(nodes: int = 3, **settings: str) -> KafkaSystem:
+class NowhereWithControllers(Nowhere):
+    """As it is, with a controller."""
+
+    def nodes(self) -> tuple[NodeName, ...]:
+        return (*super().nodes(), NodeName("c1"))
+
+
+def system_with(nodes: int = 3, version: str | None = None, **settings: str) -> KafkaSystem:
     system = KafkaSystem()
+    system.chosen_version = version
     named = {name.replace("_", "."): value for name, value in settings.items()}
     system.experiment = Experiment(system="kafka", nodes=nodes, settings=named, runtime="docker")
     return system
@@ -42,6 +54,7 @@ def test_nodes_are_brokers_and_voters_and_know_each_other(tmp_path: Path) -> Non
     spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
     commands = {node.command for node in spec.nodes}
     assert len(commands) == 1
+    assert {node.image for node in spec.nodes} == {"splitbrain-kafka-4.3.1"}
     features = ("eligible.leader.replicas.version=1", "transaction.version=2")
     assert commands.pop()[-4:] == ("--feature", features[0], "--feature", features[1])
     found = configuration(tmp_path, system, "n2")
@@ -89,3 +102,120 @@ def test_acks_reach_the_clients() -> None:
         system = system_with(3, acks=acks)
         client = system._driver_at(Nowhere()).open_client(node, there)
         assert client._topic.acks == number
+
+
+def test_each_release_is_an_image_of_its_own_with_its_locks() -> None:
+    found = [registry.system(f"kafka@{version}") for version in KafkaSystem.offered_versions]
+    sources = [source for system in found for source in system.images()]
+    assert len({source.name for source in sources}) == len(found) == 8
+    for system, source in zip(found, sources, strict=True):
+        assert source.jars == system.version == system.versions()["kafka"]
+        lock = ROOT / "docker/kafka" / str(source.jars) / jars.LOCK
+        assert f"kafka_2.13-{system.version}.jar" in jars.read_lock(lock.read_text())
+    assert registry.system("kafka").images()[0].name == sources[0].name
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "has_verification", "advertises"),
+    [
+        ("4.1.2", ["eligible.leader.replicas.version=1", "transaction.version=2"], True, True),
+        ("4.0.2", ["eligible.leader.replicas.version=0", "transaction.version=2"], True, True),
+        ("3.9.2", [], True, True),
+        ("3.6.2", [], True, False),
+        ("3.4.1", [], False, False),
+    ],
+)
+def test_a_node_is_told_what_its_release_knows(
+    tmp_path: Path, version: str, words: list[str], has_verification: bool, advertises: bool
+) -> None:
+    system = system_with(version=version)
+    found = configuration(tmp_path, system, "n1")
+    assert ("transaction.partition.verification.enable" in found) is has_verification
+    assert ("CONTROLLER" in found["advertised.listeners"]) is advertises
+    assert system.experiment is not None
+    spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
+    assert [word for word in spec.nodes[0].command[3:] if word != "--feature"] == words
+    assert system.driver_options()["transaction.version"] == ("2" if version > "4" else "1")
+
+
+@pytest.mark.parametrize("version", ["4.3.1", "3.7.2"])
+def test_controllers_may_be_nodes_of_their_own(tmp_path: Path, version: str) -> None:
+    system = system_with(2, version, controllers="3")
+    broker = configuration(tmp_path, system, "n2")
+    controller = configuration(tmp_path, system, "c2")
+    assert (broker["process.roles"], broker["node.id"]) == ("broker", "2")
+    assert (controller["process.roles"], controller["node.id"]) == ("controller", "4")
+    for found in (broker, controller):
+        assert found["controller.quorum.voters"] == "3@c1:9093,4@c2:9093,5@c3:9093"
+    assert broker["listeners"] == "PLAINTEXT://0.0.0.0:9092,INTERNAL://0.0.0.0:9093"
+    assert controller["listeners"] == "CONTROLLER://0.0.0.0:9093"
+    assert ("advertised.listeners" in controller) is (version == "4.3.1")
+    assert controller["min.insync.replicas"] == "2"
+
+
+def test_brokers_live_on_zookeeper(tmp_path: Path) -> None:
+    system = system_with(3, "3.9.2", controllers="1", metadata="zookeeper")
+    assert system.experiment is not None
+    spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
+    assert [node.name for node in spec.nodes] == ["n1", "n2", "n3", "c1"]
+    assert [node.command[0] for node in spec.nodes] == ["kafka-node"] * 3 + ["zookeeper-node"]
+    assert {node.image for node in spec.nodes} == {source.name for source in system.images()}
+    # Without a cluster id nothing is formatted.
+    assert spec.nodes[0].command == ("kafka-node", "/config/server.properties")
+    found = configuration(tmp_path, system, "n3")
+    assert (found["broker.id"], found["zookeeper.connect"]) == ("3", "c1:2181")
+    assert not {"process.roles", "node.id", "controller.quorum.voters"} & found.keys()
+
+
+def test_brokers_live_under_our_controllers(tmp_path: Path) -> None:
+    system = system_with(2, controllers="3", metadata="splitbrain")
+    assert system.experiment is not None
+    spec = system.deployment(RunId("r"), tmp_path, system.experiment, pod_place)
+    assert [node.image for node in spec.nodes] == ["splitbrain-kafka-4.3.1"] * 2 + [
+        "splitbrain-kraft"
+    ] * 3
+    found = configuration(tmp_path, system, "n1")
+    assert found["controller.quorum.voters"] == "3@c1:9193,4@c2:9193,5@c3:9193"
+    told = read_configuration(tmp_path / "nodes/c1/config/node.json")
+    assert (told.node_id, told.state_machine, told.is_broker) == (3, "metadata", False)
+    assert told.cluster_id == spec.nodes[0].command[2]
+    assert [voter.host for voter in told.voters] == ["c1", "c2", "c3"]
+    assert told.settings["broker.session.timeout.ms"] == found["broker.session.timeout.ms"]
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "problem"),
+    [
+        (None, {"metadata": "splitbrain"}, "kept by nodes that are no brokers"),
+        ("3.9.2", {"metadata": "zookeeper"}, "kept by nodes that are no brokers"),
+        (None, {"metadata": "zookeeper", "controllers": "1"}, "does not know 'zookeeper'"),
+        ("4.1.2", {"metadata": "splitbrain", "controllers": "1"}, "does not know 'splitbrain'"),
+        (
+            None,
+            {
+                "metadata": "splitbrain",
+                "controllers": "1",
+                "eligible_leader_replicas_version": "1",
+            },
+            "does not know '1' as eligible",
+        ),
+        ("3.9.2", {"eligible_leader_replicas_version": "1"}, "has no setting 'eligible"),
+        ("3.9.2", {"transaction_version": "2"}, "does not know '2' as transaction.version"),
+        ("3.5.2", {"transaction_partition_verification_enable": "true"}, "has no setting"),
+    ],
+)
+def test_what_a_release_lacks_is_refused(
+    version: str | None, settings: dict[str, str], problem: str
+) -> None:
+    system = system_with(3, version, **settings)
+    assert system.experiment is not None
+    with pytest.raises(UsageError, match=problem):
+        system.check_options(system.experiment)
+
+
+def test_nodes_beside_the_brokers_are_not_asked_by_clients() -> None:
+    system = system_with(2, controllers="1")
+    assert system.experiment is not None
+    assert system.observers(system.experiment) == ("c1",)
+    assert not system.observers_serve
+    assert set(system._driver_at(NowhereWithControllers()).targets) == {"n1", "n2"}
