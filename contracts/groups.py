@@ -14,7 +14,7 @@ GROUPS: Final = "groups"
 CONSUME: Final = "consume"
 #: ``null`` -> ``{member, generation or epoch, offsets}``: the positions of the last ``consume``.
 COMMIT: Final = "commit"
-#: ``null`` -> the member that left.
+#: ``null`` -> the member that left; null: it was none.
 LEAVE: Final = "leave"
 #: ``null`` -> ``{log: committed offset, null for none}``.
 FETCH_OFFSETS: Final = "fetch-offsets"

@@ -11,12 +11,12 @@ from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.groups import COMMIT, CONSUME, FETCH_OFFSETS, GROUPS, LEAVE
 from splitbrain.contracts.log import LOGS, POLL, SEND
 from splitbrain.contracts.operations import Completion, Operation
-from splitbrain.history.functions import READ, Function, Functions
+from splitbrain.history.functions import READ, Function, Functions, Refusal
 from splitbrain.workloads.keys import chosen
 
 #: Operations of a slot for which it stays what it is.
 _STRETCH: Final = 120
-_MIX_OF_MEMBERS: Final = ((CONSUME, 60), (COMMIT, 30), (SEND, 24), (FETCH_OFFSETS, 4), (LEAVE, 2))
+_MIX_OF_MEMBERS: Final = ((CONSUME, 60), (COMMIT, 30), (SEND, 24), (FETCH_OFFSETS, 4), (LEAVE, 5))
 _MIX_OF_OTHERS: Final = ((SEND, 9), (FETCH_OFFSETS, 1))
 #: All readers are members then, who share out the logs anew as one after the other joins.
 _FINAL_CONSUMES: Final = 4
@@ -25,7 +25,7 @@ _FUNCTIONS: Final[Functions] = {
     # Without an answer nothing was delivered, and nothing is committed.
     CONSUME: READ,
     COMMIT: Function("changes"),
-    LEAVE: Function("changes"),
+    LEAVE: Function("changes", Refusal(values=(None,))),
     FETCH_OFFSETS: READ,
     POLL: READ,
 }
