@@ -61,6 +61,8 @@ _WHY: Final = {
     "duplicate is documented there, a loss is not.",
     "log:read-uncommitted": "It is the usual default of consumers, which then see aborted and "
     "half transactions.",
+    "groups": "The committed offset is all that a group remembers of its work. Where it goes back, "
+    "work is done again without end; where it goes too far, work is never done.",
     "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
     "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
     "show yet.",
@@ -84,6 +86,7 @@ _SOURCES: Final = {
         ("log", "log:duplicates-allowed", "log:read-uncommitted"),
         "KIP-98, KIP-207, KIP-447; Jepsen's workload of logs",
     ),
+    "groups": "KIP-62, KIP-429, KIP-848 (rebalance protocols); KIP-1251",
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",

@@ -73,6 +73,12 @@ PROMISES: Final[dict[str, str]] = {
     "`unknown`.",
     "log:duplicates-allowed": "As `log`, for producers that are not idempotent.",
     "log:read-uncommitted": "As `log`, for consumers that read what is not committed.",
+    "groups": "What a member of a consumer group (`consume`) committed (`commit`) and was told so "
+    "is the offset that all later answers tell (`fetch-offsets`, and where a member begins), or "
+    "one committed since; no commit is accepted of a member whose generation, or epoch, is over; a "
+    "log has one owner in each; no committed offset passes a record of a final read (`poll`) that "
+    "no member had been delivered. A group that does not come to the end of its logs is `unknown`. "
+    "Deliveries that come again are counted.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
     "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
     "converged or not; no success is without its record. It looks at what there is of both.",
@@ -125,6 +131,10 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
         *("aborted-read", "precommitted-read", "hanging-transaction"),
         *("future-read", "G1c", "end-went-back"),
         *("nonmonotonic-send", "nonmonotonic-poll", "skipped-poll"),
+    ),
+    "groups": (
+        *("lost-commit", "two-owners", "outdated-commit-accepted", "phantom-offset"),
+        *("delivered-to-nobody", "passed-before-delivery", "stale-offset"),
     ),
     "split-brain": (
         "two-leaders-in-one-epoch",

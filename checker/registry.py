@@ -104,6 +104,13 @@ def _of_logs(why: str, *kinds: str) -> Checker:
     return _allowing(_of_operations(_check_logs), *allowed)
 
 
+def _check_groups(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
+    # The reader of polls is loaded with the first history of groups.
+    from splitbrain.checker.groups.check import check
+
+    return check(operations, budget)
+
+
 def _of_transactions(kind: Kind, level: str) -> Checker:
     def judge(evidence: Evidence, budget: Budget) -> CheckResult:
         # numpy and its columns are loaded with the first history of transactions.
@@ -136,6 +143,7 @@ _PLAIN: Final[dict[str, Checker]] = {
         "consumers read what is not committed",
         *("aborted-read", "precommitted-read", "torn-transaction", "G1c"),
     ),
+    "groups": _of_operations(_check_groups),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,

@@ -132,6 +132,10 @@ def sense_of(checker: str) -> Problem:
         from splitbrain.checker.logs.parts import Sense as SenseOfLogs
 
         return SenseOfLogs()
+    if checker == "groups":
+        from splitbrain.checker.groups.readings import problem_with
+
+        return problem_with
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from splitbrain.contracts.committed import ReplicaLog
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.groups import GROUPS
 from splitbrain.contracts.log import LOG
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName
@@ -19,11 +20,13 @@ from splitbrain.contracts.system import (
     CLIENT_PORT,
     ONLY_IMAGES,
     PEER_PORT,
+    AllowedAnomaly,
     Canary,
     Tempo,
 )
 from splitbrain.systems.kafka import properties
 from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaCluster
+from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.servers import Server, ServerSystem
@@ -49,6 +52,7 @@ _OWN_RELEASE: Final = "4.3.1"
 _OF_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     ELIGIBLE: ("0",),
     TRANSACTIONS: ("2",),
+    GROUP_PROTOCOL: (CLASSIC,),
     _UNCLEAN: ("false",),
 }
 #: Start of the names of nodes that are no brokers.
@@ -96,6 +100,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             _MIN_IN_SYNC: ("2", "1", "3"),
             _UNCLEAN: ("false", "true"),
             TRANSACTIONS: ("1",),
+            GROUP_PROTOCOL: release.group_protocols,
             **release.settings,
             **release.features,
             _CONTROLLERS: ("0", "1", "3"),
@@ -204,6 +209,19 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
         """Read a broker's segments of the topic that clients use."""
         return () if _is_beside(node) else replica_logs(node, data_folder / "log", USUAL_TOPIC)
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Logs, sets whose elements are records, and groups of consumers."""
+        return (*super().workloads(state_machine), GROUPS)
+
+    def allowed(self) -> Sequence[AllowedAnomaly]:
+        """Return what a coordinator answers that was replaced and does not know it, too."""
+        why = "a coordinator that was replaced and does not know it answers, too"
+        return (*super().allowed(), AllowedAnomaly(GROUPS, "stale-offset", why))
+
+    def driver_options(self) -> dict[str, str]:
+        """Return the protocol of groups, too."""
+        return {**super().driver_options(), GROUP_PROTOCOL: self.setting(GROUP_PROTOCOL)}
 
     def versions(self) -> dict[str, str]:
         """Return the release; ``plan.json`` has the digests of images."""

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
+from splitbrain.contracts.groups import GROUPS
 from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
@@ -23,6 +24,7 @@ from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
 from splitbrain.systems.kafka.cluster import USUAL_TOPIC
+from splitbrain.systems.kafka.coordinator import GroupKind, committed_offsets, find_coordinator
 from splitbrain.systems.kafka.errors import (
     NO_ERROR,
     NOT_CONTROLLER,
@@ -39,6 +41,8 @@ from splitbrain.systems.kafka.exchange import (
     View,
     opened,
 )
+from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL, SESSION_MS
+from splitbrain.systems.kafka.groups import GroupClient
 from splitbrain.systems.kafka.producer import (
     TRANSACTION_TIMEOUT_MS,
     TRANSACTION_VERSIONS,
@@ -66,6 +70,10 @@ _CHOICES: Final = {
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
 _PARTITIONS_MAX: Final = 1000
+_GROUP: Final = "splitbrain-group"
+_OFFSETS: Final = "__consumer_offsets"
+#: Members whose clients are gone have a session from whoever coordinates them now.
+_MEMBERS_GONE_S: Final = 2 * SESSION_MS / 1000
 
 
 class KafkaDriver(Driver):
@@ -110,8 +118,9 @@ class KafkaDriver(Driver):
             has_late_ends=chosen[_LATE_ENDS] == "yes",
             has_late_records=chosen[_LATE_RECORDS] == "yes",
         )
-        partitions = _count(options, "partitions", _PARTITIONS_MAX) or 12
-        if workload == LOG and partitions < len(LOGS):
+        usual = len(LOGS) if workload == GROUPS else 12
+        partitions = _count(options, "partitions", _PARTITIONS_MAX) or usual
+        if workload in (LOG, GROUPS) and partitions < len(LOGS):
             raise UsageError(
                 f"--setting partitions={partitions} leaves no place for {len(LOGS)} logs",
                 f"Give {len(LOGS)} or more",
@@ -123,6 +132,8 @@ class KafkaDriver(Driver):
             producers,
             reads_committed=workload == LOG,
         )
+        protocol = options.get(GROUP_PROTOCOL, CLASSIC)
+        self._group = GroupKind(_GROUP, self._topic.name, protocol) if workload == GROUPS else None
         #: Transactional ids that no client has: the next one to take it ends what was left open.
         self._free_ids: list[str] = []
         self.access = OPEN
@@ -140,6 +151,10 @@ class KafkaDriver(Driver):
                     if view.partitions is None:
                         await self._create([*view.brokers])
                         view = await connection.view(self._topic.name)
+                    if self._group:
+                        await find_coordinator(connection, self._group.name)
+            except RefusedError as error:
+                raise _unfit(f"it names no coordinator of groups yet: {error.name}") from error
             except EOFError as error:
                 raise _unfit(
                     "it ends the connection, as no plain listener of Kafka does"
@@ -191,6 +206,9 @@ class KafkaDriver(Driver):
 
     def open_client(self, node: NodeName, there: Address) -> KafkaClient:
         """Return a fresh client, which asks this node first."""
+        if self._group:
+            targets = {**self.targets, node: there}
+            return GroupClient(node, targets, self._topic, self._group, self.access)
         own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         targets = {**self.targets, node: there}
         return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append, self.access)
@@ -264,15 +282,43 @@ class KafkaDriver(Driver):
                 raise _unfit(f"{node} and {next(iter(self.targets))} name different leaders")
         if self._topic.reads_committed:
             await self._require_no_transactions()
+        if self._group:
+            await self._require_no_members(self._group)
 
-    async def _partitions_at(self, node: NodeName) -> Sequence[Partition]:
+    async def _require_no_members(self, group: GroupKind) -> None:
+        """Raise HarnessError unless one broker coordinates, and no client of the load is left."""
+        rows = await self._partitions_at(next(iter(self.targets)), _OFFSETS)
+        for row in rows:
+            if row.leader < 0 or row.in_sync != row.replicas:
+                raise _unfit(
+                    f"not all replicas are in sync of partition {row.number} of {_OFFSETS}"
+                )
+        found: list[NodeName] = []
+        for node in self.targets:
+            try:
+                async with self._connected(node, _TIMEOUT_S) as connection:
+                    await committed_offsets(connection, group)
+            except RefusedError:
+                continue
+            except (OSError, EOFError, NotKafkaError) as error:
+                raise _unfit(f"{node} does not answer: {in_one_line(error)}") from error
+            found.append(node)
+        if len(found) != 1:
+            raise _unfit(f"{' and '.join(found) or 'nobody'} would coordinate the group")
+        if self._settled_at is None:
+            self._settled_at = time.monotonic()
+        if time.monotonic() - self._settled_at < _MEMBERS_GONE_S:
+            raise _unfit("members that are gone may be in the group yet")
+
+    async def _partitions_at(self, node: NodeName, topic: str | None = None) -> Sequence[Partition]:
+        topic = topic or self._topic.name
         try:
             async with self._connected(node, _TIMEOUT_S) as connection:
-                partitions = (await connection.view(self._topic.name)).partitions
+                partitions = (await connection.view(topic)).partitions
         except (OSError, EOFError, NotKafkaError) as error:
             raise _unfit(f"{node} does not answer: {in_one_line(error)}") from error
         if not partitions:
-            raise _unfit(f"{node} does not know the topic {self._topic.name!r}")
+            raise _unfit(f"{node} does not know the topic {topic!r}")
         return partitions
 
     @asynccontextmanager

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT
+from splitbrain.systems.kafka import group_settings
 from splitbrain.systems.servers import Server
 
 #: A broker that is gone is fenced after three seconds and not nine.
@@ -22,6 +23,7 @@ _BROKER: Final[Mapping[str, str]] = {
     "auto.create.topics.enable": "false",
     "transaction.state.log.num.partitions": "4",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    **group_settings.OF_BROKERS,
 }
 #: A broker looks for another controller after two seconds, where Kafka's own make it 20 and more.
 _ASKING_CONTROLLERS: Final[Mapping[str, str]] = {

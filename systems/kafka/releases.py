@@ -1,12 +1,15 @@
 """The releases of Kafka that are deployed, and what of each decides how a node is configured. Pure.
 
-Source: Kafka's documentation of configuration by release; KIP-853, KIP-890, KIP-966.
+Source: Kafka's documentation of configuration by release; KIP-848, KIP-853, KIP-890,
+KIP-966.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+
+from splitbrain.systems.kafka.group_settings import CLASSIC, CONSUMER
 
 #: Decided when a node's folder is formatted: whether controllers remember who may lead (KIP-966).
 ELIGIBLE: Final = "eligible.leader.replicas.version"
@@ -23,6 +26,8 @@ class Release(msgspec.Struct, frozen=True):
     features: Mapping[str, tuple[str, ...]] = {}
     #: Of brokers, beyond what all releases have.
     settings: Mapping[str, tuple[str, ...]] = {}
+    #: Of consumer groups.
+    group_protocols: tuple[str, ...] = (CLASSIC,)
     #: Whether brokers can live on ZooKeeper.
     has_zookeeper: bool = True
     #: Whether a node advertises its controller's listener; before KIP-853 none may.
@@ -34,6 +39,7 @@ _TRANSACTIONS_OF_4: Final = {TRANSACTIONS: ("2", "1")}
 _OF_4: Final = Release(
     {ELIGIBLE: ("1", "0"), **_TRANSACTIONS_OF_4},
     _VERIFYING,
+    group_protocols=(CLASSIC, CONSUMER),
     has_zookeeper=False,
     advertises_controllers=True,
 )

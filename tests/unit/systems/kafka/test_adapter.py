@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError, UsageError
@@ -13,6 +14,8 @@ from splitbrain.runtimes.docker import jars
 from splitbrain.runtimes.docker.images import ROOT
 from splitbrain.systems import registry
 from splitbrain.systems.kafka.adapter import KafkaSystem
+from splitbrain.systems.kafka.group_settings import SESSION_MS
+from splitbrain.systems.kafka.groups import GroupClient
 from tests.unit.systems.pod_place import pod_place
 
 
@@ -102,6 +105,20 @@ def test_acks_reach_the_clients() -> None:
         system = system_with(3, acks=acks)
         client = system._driver_at(Nowhere()).open_client(node, there)
         assert client._topic.acks == number
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_protocol_of_groups_reaches_their_members(tmp_path: Path, protocol: str) -> None:
+    system = system_with(3, group_protocol=protocol)
+    assert system.experiment is not None
+    system.experiment = msgspec.structs.replace(system.experiment, workload="groups")
+    client = system._driver_at(Nowhere()).open_client(NodeName("n1"), Address("127.0.0.1", 1))
+    assert isinstance(client, GroupClient)
+    assert client._coordinator.group.protocol == protocol
+    assert "groups" in system.workloads(None)
+    found = configuration(tmp_path, system, "n1")
+    assert int(found["group.min.session.timeout.ms"]) <= SESSION_MS
+    assert found["group.consumer.session.timeout.ms"] == str(SESSION_MS)
 
 
 def test_each_release_is_an_image_of_its_own_with_its_locks() -> None:
@@ -202,6 +219,12 @@ def test_brokers_live_under_our_controllers(tmp_path: Path) -> None:
         ("3.9.2", {"eligible_leader_replicas_version": "1"}, "has no setting 'eligible"),
         ("3.9.2", {"transaction_version": "2"}, "does not know '2' as transaction.version"),
         ("3.5.2", {"transaction_partition_verification_enable": "true"}, "has no setting"),
+        ("3.9.2", {"group_protocol": "consumer"}, "does not know 'consumer' as group.protocol"),
+        (
+            None,
+            {"metadata": "splitbrain", "controllers": "1", "group_protocol": "consumer"},
+            "does not know 'consumer' as group.protocol",
+        ),
     ],
 )
 def test_what_a_release_lacks_is_refused(
