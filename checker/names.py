@@ -88,6 +88,10 @@ PROMISES: Final[dict[str, str]] = {
     "member-digests": "Members that tell digests of their states tell one digest at one position "
     "and in one scope, whenever they were asked and whatever faults there were. At the end those "
     "that run stand at one position; else, and where no two were ever at one, it is `unknown`.",
+    "exactly-once": "Of records that are read from an input, transformed and written to an output "
+    "in transactions that commit the offset, too (`transform`): at the end each input below the "
+    "committed offset has one output, none behind it has any, and no output is of anything else. "
+    "What was acknowledged, inputs among it, is there.",
     "replicas": "The replicas of a log, read from the disks of stopped nodes, are equal byte by "
     "byte wherever two of them have a record, once the nodes converged, and hold what final reads "
     "showed; before that as far as both had noted it as committed. Along each one leaders' epochs "
@@ -144,6 +148,10 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "lost-commits": ("lost", "different-committed-records"),
     "member-digests": ("digests-differ",),
+    "exactly-once": (
+        *("lost-input", "lost-output", "duplicated-output", "output-without-offset"),
+        *("phantom-output", "offset-went-back"),
+    ),
     "replicas": (
         *("different-records", "record-missing", "unlike-final-read"),
         *("epoch-goes-back", "number-out-of-order"),

@@ -104,6 +104,13 @@ def _of_logs(why: str, *kinds: str) -> Checker:
     return _allowing(_of_operations(_check_logs), *allowed)
 
 
+def _check_exactly_once(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
+    # As that of groups.
+    from splitbrain.checker.exactly_once import check
+
+    return check(operations, budget)
+
+
 def _check_groups(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
     # The reader of polls is loaded with the first history of groups.
     from splitbrain.checker.groups.check import check
@@ -147,6 +154,7 @@ _PLAIN: Final[dict[str, Checker]] = {
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,
+    "exactly-once": _of_operations(_check_exactly_once),
     "replicas": _check_replicas,
     "broker-views": check_broker_views,
     "broker-sessions": check_broker_sessions,

@@ -106,8 +106,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "What clients do: bank, counter, groups, kv, lease, list-append, log, long-fork, "
-            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, topics or "
-            "unique-ids; by default what is usual for the system.",
+            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, topics, "
+            "transform or unique-ids; by default what is usual for the system.",
             group="Load",
         ),
     ] = None

@@ -128,6 +128,14 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "committed-record-missing": "missing record",
     },
     "member-digests": {"digests-differ": FORK},
+    "exactly-once": {
+        "lost-input": LOST_WRITE,
+        "lost-output": LOST_WRITE,
+        "duplicated-output": DUPLICATE,
+        "output-without-offset": TORN,
+        "phantom-output": PHANTOM_VALUE,
+        "offset-went-back": "offset that went back",
+    },
     "replicas": {
         "different-records": FORK,
         "record-missing": "missing record",

@@ -16,6 +16,7 @@ from splitbrain.checker.committed_logs import listed
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, counted
 from splitbrain.checker.logs.parts import POLL, Polled, parts_of
+from splitbrain.checker.transactions.micro_operations import hashable
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import ReplicaLog, ReplicaRecord
@@ -142,7 +143,9 @@ def _unlike_reads(
 ) -> Iterator[_Found]:
     for offset, (value, read) in shown_at_the_end.items():
         row = shared.get(offset, {})
-        others = [node for node, each in row.items() if each is None or each.value != value]
+        others = [
+            node for node, each in row.items() if each is None or hashable(each.value) != value
+        ]
         if others:
             record = row[others[0]]
             there = "nothing" if record is None else shown(record.value)

@@ -132,6 +132,10 @@ def sense_of(checker: str) -> Problem:
         from splitbrain.checker.logs.parts import Sense as SenseOfLogs
 
         return SenseOfLogs()
+    if checker == "exactly-once":
+        from splitbrain.checker.exactly_once import Sense as SenseOfTransforms
+
+        return SenseOfTransforms()
     if checker == "groups":
         from splitbrain.checker.groups.readings import problem_with
 

@@ -24,9 +24,10 @@ from splitbrain.contracts.system import (
     Canary,
     Tempo,
 )
+from splitbrain.contracts.transforms import TRANSFORM
 from splitbrain.systems.kafka import properties
 from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaCluster
-from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL
+from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL, OFFSETS, OFFSETS_GO
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.servers import Server, ServerSystem
@@ -101,6 +102,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             _UNCLEAN: ("false", "true"),
             TRANSACTIONS: ("1",),
             GROUP_PROTOCOL: release.group_protocols,
+            OFFSETS: OFFSETS_GO,
             **release.settings,
             **release.features,
             _CONTROLLERS: ("0", "1", "3"),
@@ -211,8 +213,8 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         return () if _is_beside(node) else replica_logs(node, data_folder / "log", USUAL_TOPIC)
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
-        """Logs, sets whose elements are records, and groups of consumers."""
-        return (*super().workloads(state_machine), GROUPS)
+        """Logs, sets whose elements are records, groups of consumers, and transforms."""
+        return (*super().workloads(state_machine), GROUPS, TRANSFORM)
 
     def allowed(self) -> Sequence[AllowedAnomaly]:
         """Return what a coordinator answers that was replaced and does not know it, too."""
@@ -220,8 +222,9 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         return (*super().allowed(), AllowedAnomaly(GROUPS, "stale-offset", why))
 
     def driver_options(self) -> dict[str, str]:
-        """Return the protocol of groups, too."""
-        return {**super().driver_options(), GROUP_PROTOCOL: self.setting(GROUP_PROTOCOL)}
+        """Return what groups and transforms are told, too."""
+        mine = {name: self.setting(name) for name in (GROUP_PROTOCOL, OFFSETS)}
+        return {**super().driver_options(), **mine}
 
     def versions(self) -> dict[str, str]:
         """Return the release; ``plan.json`` has the digests of images."""

@@ -51,6 +51,7 @@ _VERSION_OF_EPOCHS: Final = 9
 _FIND_VERSION: Final = 2
 _OF_GROUPS: Final = 0
 _NO_LEADER_EPOCH: Final = -1
+_NO_GENERATION: Final = -1
 
 
 class GroupKind(msgspec.Struct, frozen=True):
@@ -82,8 +83,13 @@ async def committed_offsets(
     group: GroupKind,
     logs: Sequence[str] = LOGS,
     standing: Standing | None = None,
+    *,
+    stable: bool = False,
 ) -> dict[str, int | None]:
-    """Ask for committed offsets, as a member or as nobody; raises RefusedError."""
+    """Ask for committed offsets, as a member or as nobody; raises RefusedError.
+
+    ``stable``: only where no transaction is open that would commit others (KIP-447).
+    """
     partitions = [*map(int, logs)]
     if standing is None or not standing.has_epoch:
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(
@@ -91,7 +97,7 @@ async def committed_offsets(
         )
         answer = await connection.ask(
             OffsetFetchRequest(
-                version=_FETCH_VERSION, group_id=group.name, topics=[topic], require_stable=False
+                version=_FETCH_VERSION, group_id=group.name, topics=[topic], require_stable=stable
             )
         )
     else:
@@ -112,6 +118,37 @@ async def committed_offsets(
         require_none(row.error_code)
         found[str(row.partition_index)] = None if row.committed_offset < 0 else row.committed_offset
     return found
+
+
+async def commit_as_nobody(
+    connection: KafkaConnection, group: GroupKind, log: str, offset: int
+) -> None:
+    """Commit an offset of a group that has no members; raises RefusedError."""
+    answer = await connection.ask(
+        _commit_of(group, {log: offset}, Standing("", _NO_GENERATION, has_epoch=False))
+    )
+    require_none(answer.topics[0].partitions[0].error_code)
+
+
+def _commit_of(group: GroupKind, offsets: Mapping[str, int], standing: Standing) -> Any:
+    kind = OffsetCommitRequest.OffsetCommitRequestTopic
+    rows = [
+        kind.OffsetCommitRequestPartition(
+            partition_index=int(log),
+            committed_offset=offset,
+            committed_leader_epoch=_NO_LEADER_EPOCH,
+            committed_metadata="",
+        )
+        for log, offset in offsets.items()
+    ]
+    return OffsetCommitRequest(
+        version=_VERSION_OF_EPOCHS if standing.has_epoch else _COMMIT_VERSION,
+        group_id=group.name,
+        generation_id_or_member_epoch=standing.number,
+        member_id=standing.member,
+        group_instance_id=None,
+        topics=[kind(name=group.topic, partitions=rows)],
+    )
 
 
 class Coordinator:
@@ -164,26 +201,8 @@ class Coordinator:
 
     async def commit(self, standing: Standing, offsets: Mapping[str, int]) -> frozenset[int]:
         """Commit offsets, with one request; returns the codes that it is answered with."""
-        kind = OffsetCommitRequest.OffsetCommitRequestTopic
-        rows = [
-            kind.OffsetCommitRequestPartition(
-                partition_index=int(log),
-                committed_offset=offset,
-                committed_leader_epoch=_NO_LEADER_EPOCH,
-                committed_metadata="",
-            )
-            for log, offset in offsets.items()
-        ]
-        answer = await (await self._connection()).ask(
-            OffsetCommitRequest(
-                version=_VERSION_OF_EPOCHS if standing.has_epoch else _COMMIT_VERSION,
-                group_id=self.group.name,
-                generation_id_or_member_epoch=standing.number,
-                member_id=standing.member,
-                group_instance_id=None,
-                topics=[kind(name=self.group.topic, partitions=rows)],
-            )
-        )
+        connection = await self._connection()
+        answer = await connection.ask(_commit_of(self.group, offsets, standing))
         codes = frozenset(row.error_code for row in answer.topics[0].partitions)
         for code in codes:
             self._note(code)

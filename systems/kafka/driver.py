@@ -20,6 +20,7 @@ from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
+from splitbrain.contracts.transforms import TRANSFORM
 from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
@@ -41,13 +42,21 @@ from splitbrain.systems.kafka.exchange import (
     View,
     opened,
 )
-from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL, SESSION_MS
+from splitbrain.systems.kafka.group_settings import (
+    APART,
+    CLASSIC,
+    GROUP_PROTOCOL,
+    OFFSETS,
+    OFFSETS_GO,
+    SESSION_MS,
+)
 from splitbrain.systems.kafka.groups import GroupClient
 from splitbrain.systems.kafka.producer import (
     TRANSACTION_TIMEOUT_MS,
     TRANSACTION_VERSIONS,
     ProducerKind,
 )
+from splitbrain.systems.kafka.transforms import TransformClient
 from splitbrain.systems.questions import not_yet
 
 _TIMEOUT_S: Final = 5.0
@@ -64,6 +73,7 @@ _CHOICES: Final = {
     _TRANSACTIONS: TRANSACTION_VERSIONS,
     _LATE_ENDS: ("no", "yes"),
     _LATE_RECORDS: ("no", "yes"),
+    OFFSETS: OFFSETS_GO,
 }
 #: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
 #: as long again for one that has just become it.
@@ -117,10 +127,12 @@ class KafkaDriver(Driver):
             transaction_version=chosen[_TRANSACTIONS],
             has_late_ends=chosen[_LATE_ENDS] == "yes",
             has_late_records=chosen[_LATE_RECORDS] == "yes",
+            commits_offsets_apart=chosen[OFFSETS] == APART,
         )
-        usual = len(LOGS) if workload == GROUPS else 12
+        of_offsets = workload in (GROUPS, TRANSFORM)
+        usual = len(LOGS) if of_offsets else 12
         partitions = _count(options, "partitions", _PARTITIONS_MAX) or usual
-        if workload in (LOG, GROUPS) and partitions < len(LOGS):
+        if (workload == LOG or of_offsets) and partitions < len(LOGS):
             raise UsageError(
                 f"--setting partitions={partitions} leaves no place for {len(LOGS)} logs",
                 f"Give {len(LOGS)} or more",
@@ -130,10 +142,11 @@ class KafkaDriver(Driver):
             partitions,
             _ACKS[chosen["acks"]],
             producers,
-            reads_committed=workload == LOG,
+            reads_committed=workload in (LOG, TRANSFORM),
         )
         protocol = options.get(GROUP_PROTOCOL, CLASSIC)
-        self._group = GroupKind(_GROUP, self._topic.name, protocol) if workload == GROUPS else None
+        self._group = GroupKind(_GROUP, self._topic.name, protocol) if of_offsets else None
+        self._workload = workload
         #: Transactional ids that no client has: the next one to take it ends what was left open.
         self._free_ids: list[str] = []
         self.access = OPEN
@@ -206,11 +219,11 @@ class KafkaDriver(Driver):
 
     def open_client(self, node: NodeName, there: Address) -> KafkaClient:
         """Return a fresh client, which asks this node first."""
-        if self._group:
-            targets = {**self.targets, node: there}
-            return GroupClient(node, targets, self._topic, self._group, self.access)
-        own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         targets = {**self.targets, node: there}
+        if self._group:
+            kind = GroupClient if self._workload == GROUPS else TransformClient
+            return kind(node, targets, self._topic, self._group, self.access)
+        own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append, self.access)
 
     def __getstate__(self) -> dict[str, object]:
@@ -307,7 +320,8 @@ class KafkaDriver(Driver):
             raise _unfit(f"{' and '.join(found) or 'nobody'} would coordinate the group")
         if self._settled_at is None:
             self._settled_at = time.monotonic()
-        if time.monotonic() - self._settled_at < _MEMBERS_GONE_S:
+        has_members = self._workload == GROUPS
+        if has_members and time.monotonic() - self._settled_at < _MEMBERS_GONE_S:
             raise _unfit("members that are gone may be in the group yet")
 
     async def _partitions_at(self, node: NodeName, topic: str | None = None) -> Sequence[Partition]:

@@ -25,3 +25,8 @@ OF_BROKERS: Final[Mapping[str, str]] = {
     "group.consumer.min.heartbeat.interval.ms": str(REBALANCE_MS),
     "group.consumer.heartbeat.interval.ms": str(REBALANCE_MS),
 }
+#: Of transforms: whether the offset of what was read is committed in the transaction of the
+#: outputs, or by itself behind it, so that it may be lost where these are not.
+OFFSETS: Final = "offsets"
+APART: Final = "apart"
+OFFSETS_GO: Final = ("with-outputs", APART)

@@ -113,6 +113,15 @@ CASES: dict[str, tuple[Evidence, set[str], Verdict]] = {
         set(),
         Verdict.VALID,
     ),
+    "as final reads showed, lists": (
+        evidence(
+            replica("n1", record(0, [1, "a"])),
+            replica("n2", record(0, [1, "a"])),
+            reads=(final_read({0: [1, "a"]}),),
+        ),
+        set(),
+        Verdict.VALID,
+    ),
     "unlike a final read": (
         evidence(replica("n1", A, B), replica("n2", A, B), reads=(final_read({1: "x"}),)),
         {"unlike-final-read"},
@@ -202,7 +211,7 @@ MUTANTS = {
     "what comes before a start is missed": ("if one.start_offset <= offset <", "if offset <"),
     "what comes behind an end is missed": ("<= offset < ends[node]", "<= offset"),
     "holes are no matter": ("if there and (lacking :=", "if not there and (lacking :="),
-    "reads are no matter": ("or each.value != value]", "]"),
+    "reads are no matter": ("if each is None or hashable(each.value) != value", "if each is None"),
     "reads count before the nodes converge": (
         "_final_reads(evidence.operations) if evidence.converged else {}",
         "_final_reads(evidence.operations)",
