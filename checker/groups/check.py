@@ -17,7 +17,7 @@ anybody is told of them. Each rule asks for its evidence; of answers without one
 
 A record that is delivered again after a rebalance is counted: groups deliver at least once. Equal
 times are concurrent. n log n, and n more for each answer that is stale. Sources: KIP-62, KIP-429,
-KIP-848; ``GroupMetadataManager`` and ``OffsetMetadataManager`` of Kafka 4.3.
+KIP-848, KIP-1251; docs/workloads.md has the reason of each rule.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -109,12 +109,16 @@ class _Judgement:
         return {log: sorted(records, key=_offset) for log, records in found.items()}
 
     def _judge_owners(self, consumed: Sequence[Consumed]) -> None:
-        owners: dict[tuple[bool, int, str], Consumed] = {}
+        owners: dict[tuple[bool, int, str], dict[str, Consumed]] = {}
         for each in consumed:
             standing = each.standing
             for log in each.logs:
-                first = owners.setdefault((standing.is_generation, standing.number, log), each)
-                if first.standing.member != standing.member:
+                found = owners.setdefault((standing.is_generation, standing.number, log), {})
+                if standing.member in found:
+                    continue
+                found[standing.member] = each
+                first = next(iter(found.values()))
+                if first is not each:
                     self._note(
                         OWNERS,
                         [first.operation, each.operation],

@@ -10,16 +10,16 @@ from tests.unit.checker.mutated_package import Check, mutated
 
 #: Module, text of its source, and replacement.
 MUTANTS = {
-    "a log may have two owners": ("check", "if first.standing.member != standing.member:", "if 0:"),
+    "a log may have two owners": ("check", "if first is not each:", "if 0:"),
     "any two owners are two at once": (
         "check",
-        "(standing.is_generation, standing.number, log), each",
-        "(standing.is_generation, 0, log), each",
+        "(standing.is_generation, standing.number, log), {}",
+        "(standing.is_generation, 0, log), {}",
     ),
     "epochs are generations": (
         "check",
-        "(standing.is_generation, standing.number, log), each",
-        "(True, standing.number, log), each",
+        "(standing.is_generation, standing.number, log), {}",
+        "(True, standing.number, log), {}",
     ),
     "outdated commits are welcome": (
         "check",
