@@ -70,6 +70,8 @@ _WHY: Final = {
     "whether what was acknowledged is still there, and on how many nodes.",
     "member-digests": "Replicas that went different ways answer alike for a long time. Their "
     "digests differ at once, also where no client ever reads.",
+    "replicas": "A leader answers for its followers, also where one of them has something else on "
+    "its disk. Clients see that once it leads, which may be never in a run.",
     "broker-views": "Clients ask a broker, not the quorum. A broker that goes back in time sends "
     "them to leaders that are no more.",
     "broker-sessions": "What a dead broker leads nobody else may lead before it is fenced. No "

@@ -88,6 +88,10 @@ PROMISES: Final[dict[str, str]] = {
     "member-digests": "Members that tell digests of their states tell one digest at one position "
     "and in one scope, whenever they were asked and whatever faults there were. At the end those "
     "that run stand at one position; else, and where no two were ever at one, it is `unknown`.",
+    "replicas": "The replicas of a log, read from the disks of stopped nodes, are equal byte by "
+    "byte wherever two of them have a record, once the nodes converged, and hold what final reads "
+    "showed; before that as far as both had noted it as committed. Along each one leaders' epochs "
+    "do not go back, and the numbers of a producer follow one another.",
     "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
     "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
     "broker-sessions": "A broker that faults keep silent for longer than a session is fenced, if "
@@ -99,11 +103,13 @@ PROMISES: Final[dict[str, str]] = {
 STATE_EVENTS: Final = "state-events"
 COMMITTED_LOGS: Final = "committed-logs"
 MEMBER_DIGESTS: Final = "digests"
+REPLICA_LOGS: Final = "replica-logs"
 
 _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
     "split-brain": frozenset({STATE_EVENTS, COMMITTED_LOGS}),
     "lost-commits": frozenset({COMMITTED_LOGS}),
     "member-digests": frozenset({MEMBER_DIGESTS}),
+    "replicas": frozenset({REPLICA_LOGS}),
     "broker-views": frozenset({COMMITTED_LOGS}),
     "broker-sessions": frozenset({COMMITTED_LOGS}),
 }
@@ -138,6 +144,10 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "lost-commits": ("lost", "different-committed-records"),
     "member-digests": ("digests-differ",),
+    "replicas": (
+        *("different-records", "record-missing", "unlike-final-read"),
+        *("epoch-goes-back", "number-out-of-order"),
+    ),
     "broker-views": ("view-went-back", "view-not-as-committed"),
     "broker-sessions": ("silent-not-fenced",),
 }

@@ -92,6 +92,13 @@ def _check_logs(operations: Sequence[PairedOperation], budget: Budget) -> CheckR
     return check(operations, budget)
 
 
+def _check_replicas(evidence: Evidence, budget: Budget) -> CheckResult:
+    # As that of logs.
+    from splitbrain.checker.logs.replicas import check
+
+    return check(evidence, budget)
+
+
 def _of_logs(why: str, *kinds: str) -> Checker:
     allowed = (AllowedAnomaly("log", kind, why) for kind in kinds)
     return _allowing(_of_operations(_check_logs), *allowed)
@@ -140,6 +147,7 @@ _PLAIN: Final[dict[str, Checker]] = {
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,
+    "replicas": _check_replicas,
     "broker-views": check_broker_views,
     "broker-sessions": check_broker_sessions,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from splitbrain.contracts.arms import MemberArm
-from splitbrain.contracts.committed import CommittedLog, RecordForm
+from splitbrain.contracts.committed import CommittedLog, RecordForm, ReplicaLog
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.explanation import Explanation
@@ -122,6 +122,8 @@ class System(ABC):
     declares_state_events: bool = False
     #: Whether a stopped node's data folder shows its committed log.
     declares_committed_logs: bool = False
+    #: Whether it shows the replicas of partitioned logs, too (``replica_logs``).
+    declares_replica_logs: bool = False
     #: Whether running nodes tell digests of their states (``digest``), which must be equal.
     declares_digests: bool = False
     #: Lines of its nodes' logs that are defects, or look like one and are harmless.
@@ -361,6 +363,13 @@ class System(ABC):
             f"{self.name} keeps no log that the nodes agree on",
             "Judge its runs by their histories",
         )
+
+    def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
+        """Read a stopped node's replicas; raises HarnessError if its data are unreadable.
+
+        Asked of systems that declare replica logs.
+        """
+        return ()
 
     def record_at(self, file: str, before: bytes) -> str | None:
         """Return in words the system's record at a byte of a data file; None where it cannot tell.

@@ -43,6 +43,7 @@ _MEANINGS_OF_OTHERS: Final = {
     "poll that went back": "a consumer reads an offset again, or one before it",
     "silent broker in service": "a broker is unfenced though it was silent for a whole session",
     "missing record": "a log at the end lacks a record that others hold as committed",
+    "broken sequence": "a producer's numbered records are not all there, once each, in order",
     "epoch that went back": "a node reports a lower epoch than it had reported before",
     "view that went back": "a broker shows metadata that are older than those it showed before",
     "view of something never committed": "a broker shows a topic as the committed log never had it",
@@ -99,6 +100,8 @@ _WHY: Final = {
     "no other leader.",
     "missing record": "What is committed must be in every log; here fewer copies keep it than were "
     "promised.",
+    "broken sequence": "A broker that takes a number twice has a record twice, and one that passes "
+    "over a number has lost a record that its producer believes to be there.",
     "epoch that went back": "A node that forgets its epoch may vote again in one that it has voted "
     "in, and so elect a second leader.",
     "view that went back": "A client that was told of a topic finds it gone, or as it was before.",

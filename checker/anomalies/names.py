@@ -128,6 +128,13 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "committed-record-missing": "missing record",
     },
     "member-digests": {"digests-differ": FORK},
+    "replicas": {
+        "different-records": FORK,
+        "record-missing": "missing record",
+        "unlike-final-read": FORK,
+        "epoch-goes-back": "epoch that went back",
+        "number-out-of-order": "broken sequence",
+    },
     "broker-sessions": {"silent-not-fenced": "silent broker in service"},
     "transactions": {
         # Adya's names of cycles, and of G1a and G1b, are the field's.

@@ -5,8 +5,10 @@ Must never start or stop a node: the runtime does.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from splitbrain.contracts.committed import ReplicaLog
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.groups import GROUPS
@@ -23,9 +25,10 @@ from splitbrain.contracts.system import (
     Tempo,
 )
 from splitbrain.systems.kafka import properties
-from splitbrain.systems.kafka.cluster import OF_CLIENTS, KafkaCluster
+from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaCluster
 from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
+from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.servers import Server, ServerSystem
 
 if TYPE_CHECKING:
@@ -75,6 +78,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     canary = Canary(nemesis="partition:leader", workload=LOG, settings={"acks": "1"})
     node_counts = range(1, 6)
     observers_serve = False
+    declares_replica_logs = True
     log_patterns = (
         LogPattern(r"\bFATAL\b", "The node gave up."),
         LogPattern("java.lang.OutOfMemoryError", "The node's heap is too small."),
@@ -201,6 +205,10 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             **properties.replicating(len(brokers), self.setting(_MIN_IN_SYNC)),
             **chosen,
         }
+
+    def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
+        """Read a broker's segments of the topic that clients use."""
+        return () if _is_beside(node) else replica_logs(node, data_folder / "log", USUAL_TOPIC)
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Logs, sets whose elements are records, and groups of consumers."""

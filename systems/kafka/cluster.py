@@ -21,6 +21,8 @@ from splitbrain.systems.questions import Endpoints, not_yet
 if TYPE_CHECKING:
     from splitbrain.systems.kafka.driver import KafkaDriver
 
+#: All of a run's records are in it, unless somebody chose another.
+USUAL_TOPIC: Final = "splitbrain"
 #: Traits of clients, which their driver knows: settings and the values that they can have.
 OF_CLIENTS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "acks": ("all", "1"),

@@ -23,6 +23,7 @@ from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFo
 from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
+from splitbrain.systems.kafka.cluster import USUAL_TOPIC
 from splitbrain.systems.kafka.coordinator import (
     OFFSETS,
     GroupKind,
@@ -131,7 +132,7 @@ class KafkaDriver(Driver):
                 f"Give {len(LOGS)} or more",
             )
         self._topic = Topic(
-            options.get("topic") or "splitbrain",
+            options.get("topic") or USUAL_TOPIC,
             partitions,
             _ACKS[chosen["acks"]],
             producers,

@@ -17,6 +17,7 @@ def test_acknowledged_records_outlive_a_leader_that_is_killed(tmp_path: Path) ->
     code, found, output = run(tmp_path, *KAFKA, *options)
     assert code == 0, output
     assert found.vacuous == ()
+    assert verdicts(found)["replicas"] == "valid"
     assert leftovers(found.run_folder) == ""
 
 
