@@ -17,7 +17,7 @@ anybody is told of them. Each rule asks for its evidence; of answers without one
 
 A record that is delivered again after a rebalance is counted: groups deliver at least once. Equal
 times are concurrent. n log n, and n more for each answer that is stale. Sources: KIP-62, KIP-429,
-KIP-848; ``GroupMetadataManager`` and ``OffsetMetadataManager`` of Kafka 4.3.
+KIP-848, KIP-1251; docs/workloads.md has the reason of each rule.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,13 @@ from splitbrain.checker.findings import Findings, by_key, counted, end_of
 from splitbrain.checker.groups.deliveries import Deliveries, Passing, Record, deliveries_of
 from splitbrain.checker.groups.fences import Fences
 from splitbrain.checker.groups.offsets import Unexplained, spans_by_log, unexplained
-from splitbrain.checker.groups.readings import OF_GROUPS, Consumed, Group, group_of
+from splitbrain.checker.groups.readings import (
+    OF_GROUPS,
+    Consumed,
+    Group,
+    OffsetRead,
+    group_of,
+)
 from splitbrain.checker.logs.parts import Polled, parts_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
@@ -109,12 +115,16 @@ class _Judgement:
         return {log: sorted(records, key=_offset) for log, records in found.items()}
 
     def _judge_owners(self, consumed: Sequence[Consumed]) -> None:
-        owners: dict[tuple[bool, int, str], Consumed] = {}
+        owners: dict[tuple[bool, int, str], dict[str, Consumed]] = {}
         for each in consumed:
             standing = each.standing
             for log in each.logs:
-                first = owners.setdefault((standing.is_generation, standing.number, log), each)
-                if first.standing.member != standing.member:
+                found = owners.setdefault((standing.is_generation, standing.number, log), {})
+                if standing.member in found:
+                    continue
+                found[standing.member] = each
+                first = next(iter(found.values()))
+                if first is not each:
                     self._note(
                         OWNERS,
                         [first.operation, each.operation],
@@ -125,10 +135,12 @@ class _Judgement:
 
     def _judge_offsets(self, group: Group, fences: Fences) -> None:
         spans = spans_by_log(group, fences)
-        for log in sorted({read.log for read in group.reads}):
-            self._findings.poll(len(group.reads))
-            reads = [read for read in group.reads if read.log == log]
-            for found in unexplained(reads, spans.get(log, [])):
+        reads: dict[str, list[OffsetRead]] = {}
+        for read in group.reads:
+            reads.setdefault(read.log, []).append(read)
+        for log, of_log in sorted(reads.items()):
+            self._findings.poll(len(of_log))
+            for found in unexplained(of_log, spans.get(log, [])):
                 self._note_offset(found)
 
     def _note_offset(self, found: Unexplained) -> None:
@@ -174,10 +186,11 @@ class _Judgement:
         deliveries: Mapping[str, Deliveries],
         visible: Mapping[str, Sequence[Record]],
     ) -> None:
+        by_log = _passings(group)
         for log, records in visible.items():
             self._findings.poll(len(records))
             delivered = deliveries.get(log, Deliveries())
-            passings = [*_passings(group, log)]
+            passings = by_log.get(log, [])
             for record, passing in delivered.to_nobody(records, passings):
                 self._note(
                     NOBODY,
@@ -198,14 +211,18 @@ class _Judgement:
         self._findings.note(kind, operations, lambda: sentence)
 
 
-def _passings(group: Group, log: str) -> Iterable[Passing]:
+def _passings(group: Group) -> Mapping[str, list[Passing]]:
+    """Return by log who committed, or was told, an offset."""
+    found: dict[str, list[Passing]] = {}
     for commit in group.commits:
-        if commit.is_sure and log in commit.offsets:
-            operation = commit.operation
-            yield Passing(commit.offsets[log], operation, operation.start)
+        operation = commit.operation
+        for log, offset in commit.offsets.items() if commit.is_sure else ():
+            found.setdefault(log, []).append(Passing(offset, operation, operation.start))
     for read in group.reads:
-        if read.log == log and read.offset is not None:
-            yield Passing(read.offset, read.operation, end_of(read.operation))
+        if read.offset is not None:
+            passing = Passing(read.offset, read.operation, end_of(read.operation))
+            found.setdefault(read.log, []).append(passing)
+    return found
 
 
 def _unreached(

@@ -27,7 +27,12 @@ from splitbrain.contracts.system import (
 from splitbrain.contracts.transforms import TRANSFORM
 from splitbrain.systems.kafka import properties
 from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaCluster
-from splitbrain.systems.kafka.group_settings import CLASSIC, GROUP_PROTOCOL, OFFSETS, OFFSETS_GO
+from splitbrain.systems.kafka.group_settings import (
+    CLASSIC,
+    GROUP_PROTOCOL,
+    OFFSETS_GO,
+    TRANSFORM_OFFSETS,
+)
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.servers import Server, ServerSystem
@@ -102,7 +107,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             _UNCLEAN: ("false", "true"),
             TRANSACTIONS: ("1",),
             GROUP_PROTOCOL: release.group_protocols,
-            OFFSETS: OFFSETS_GO,
+            TRANSFORM_OFFSETS: OFFSETS_GO,
             **release.settings,
             **release.features,
             _CONTROLLERS: ("0", "1", "3"),
@@ -223,7 +228,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
 
     def driver_options(self) -> dict[str, str]:
         """Return what groups and transforms are told, too."""
-        mine = {name: self.setting(name) for name in (GROUP_PROTOCOL, OFFSETS)}
+        mine = {name: self.setting(name) for name in (GROUP_PROTOCOL, TRANSFORM_OFFSETS)}
         return {**super().driver_options(), **mine}
 
     def versions(self) -> dict[str, str]:

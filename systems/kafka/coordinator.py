@@ -18,8 +18,11 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.systems.kafka.brokers import Brokers
 from splitbrain.systems.kafka.errors import NO_ERROR, RefusedError, require_none
 from splitbrain.systems.kafka.exchange import KafkaConnection
+from splitbrain.systems.kafka.group_settings import OFFSETS_PARTITIONS
 from splitbrain.systems.servers import Refused
 
+#: Topic of committed offsets; who leads a group's partition of it coordinates the group.
+OFFSETS: Final = "__consumer_offsets"
 #: The coordinator is another, or none yet, or has yet to read what it has of its groups.
 LOADING: Final = 14
 _ELSEWHERE: Final = frozenset({LOADING, 15, 16})
@@ -52,6 +55,8 @@ _FIND_VERSION: Final = 2
 _OF_GROUPS: Final = 0
 _NO_LEADER_EPOCH: Final = -1
 _NO_GENERATION: Final = -1
+#: Values of Java's whole numbers.
+_WORD: Final = 1 << 32
 
 
 class GroupKind(msgspec.Struct, frozen=True):
@@ -68,6 +73,15 @@ class Standing(msgspec.Struct, frozen=True):
     member: str
     number: int
     has_epoch: bool
+
+
+def partition_of(group: str) -> int:
+    """Return a group's partition of the topic of offsets, by the hash of Java's strings."""
+    number = 0
+    for letter in group:
+        number = (31 * number + ord(letter)) % _WORD
+    # The least number has no counterpart above zero, and counts as zero.
+    return min(number, _WORD - number) % (_WORD // 2) % OFFSETS_PARTITIONS
 
 
 async def find_coordinator(connection: KafkaConnection, group: str) -> None:

@@ -25,7 +25,13 @@ from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
 from splitbrain.systems.kafka.cluster import USUAL_TOPIC
-from splitbrain.systems.kafka.coordinator import GroupKind, committed_offsets, find_coordinator
+from splitbrain.systems.kafka.coordinator import (
+    OFFSETS,
+    GroupKind,
+    committed_offsets,
+    find_coordinator,
+    partition_of,
+)
 from splitbrain.systems.kafka.errors import (
     NO_ERROR,
     NOT_CONTROLLER,
@@ -46,9 +52,9 @@ from splitbrain.systems.kafka.group_settings import (
     APART,
     CLASSIC,
     GROUP_PROTOCOL,
-    OFFSETS,
     OFFSETS_GO,
     SESSION_MS,
+    TRANSFORM_OFFSETS,
 )
 from splitbrain.systems.kafka.groups import GroupClient
 from splitbrain.systems.kafka.producer import (
@@ -73,7 +79,7 @@ _CHOICES: Final = {
     _TRANSACTIONS: TRANSACTION_VERSIONS,
     _LATE_ENDS: ("no", "yes"),
     _LATE_RECORDS: ("no", "yes"),
-    OFFSETS: OFFSETS_GO,
+    TRANSFORM_OFFSETS: OFFSETS_GO,
 }
 #: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
 #: as long again for one that has just become it.
@@ -81,7 +87,7 @@ _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
 _PARTITIONS_MAX: Final = 1000
 _GROUP: Final = "splitbrain-group"
-_OFFSETS: Final = "__consumer_offsets"
+_NOBODY: Final = LeaderView(None, None)
 #: Members whose clients are gone have a session from whoever coordinates them now.
 _MEMBERS_GONE_S: Final = 2 * SESSION_MS / 1000
 
@@ -127,7 +133,7 @@ class KafkaDriver(Driver):
             transaction_version=chosen[_TRANSACTIONS],
             has_late_ends=chosen[_LATE_ENDS] == "yes",
             has_late_records=chosen[_LATE_RECORDS] == "yes",
-            commits_offsets_apart=chosen[OFFSETS] == APART,
+            commits_offsets_apart=chosen[TRANSFORM_OFFSETS] == APART,
         )
         of_offsets = workload in (GROUPS, TRANSFORM)
         usual = len(LOGS) if of_offsets else 12
@@ -237,30 +243,37 @@ class KafkaDriver(Driver):
 
     async def leader(self, timeout_s: float) -> LeaderView:
         """Return who says that it leads the one partition; of several the newest."""
-        return await self.leader_of(0, timeout_s) if self.names_leaders else LeaderView(None, None)
+        return await self.leader_of_first(timeout_s) if self.names_leaders else _NOBODY
 
-    async def leader_of(self, partition: int, timeout_s: float) -> LeaderView:
+    async def leader_of_first(self, timeout_s: float) -> LeaderView:
+        """Return who says that it leads the first partition, or coordinates the group."""
+        if self._group:
+            return await self._leader_of(OFFSETS, partition_of(self._group.name), timeout_s)
+        return await self._leader_of(self._topic.name, 0, timeout_s)
+
+    async def _leader_of(self, topic: str, partition: int, timeout_s: float) -> LeaderView:
         """Return who says that it leads a partition; of several the newest."""
         ends = await asyncio.gather(
-            *(self._end_at(node, partition, timeout_s) for node in self.targets)
+            *(self._end_at(node, topic, partition, timeout_s) for node in self.targets)
         )
         found = [
             LeaderView(node, end.epoch)
             for node, end in zip(self.targets, ends, strict=True)
             if end is not None
         ]
-        return max(found, key=lambda view: view.epoch or 0, default=LeaderView(None, None))
+        return max(found, key=lambda view: view.epoch or 0, default=_NOBODY)
 
     async def _end_at(
         self,
         node: NodeName,
+        topic: str,
         partition: int,
         timeout_s: float,
         isolation: int = READ_UNCOMMITTED,
     ) -> End | None:
         with suppress(OSError, EOFError, NotKafkaError, RefusedError):
             async with self._connected(node, timeout_s) as connection:
-                return await connection.end(self._topic.name, partition, isolation)
+                return await connection.end(topic, partition, isolation)
         return None
 
     async def _require_no_transactions(self) -> None:
@@ -271,7 +284,7 @@ class KafkaDriver(Driver):
         for log in LOGS if may_be_open else ():
             for node in self.targets:
                 high, stable = [
-                    await self._end_at(node, int(log), _TIMEOUT_S, isolation)
+                    await self._end_at(node, self._topic.name, int(log), _TIMEOUT_S, isolation)
                     for isolation in (READ_UNCOMMITTED, READ_COMMITTED)
                 ]
                 if high and stable and stable.offset < high.offset:
@@ -300,12 +313,10 @@ class KafkaDriver(Driver):
 
     async def _require_no_members(self, group: GroupKind) -> None:
         """Raise HarnessError unless one broker coordinates, and no client of the load is left."""
-        rows = await self._partitions_at(next(iter(self.targets)), _OFFSETS)
+        rows = await self._partitions_at(next(iter(self.targets)), OFFSETS)
         for row in rows:
             if row.leader < 0 or row.in_sync != row.replicas:
-                raise _unfit(
-                    f"not all replicas are in sync of partition {row.number} of {_OFFSETS}"
-                )
+                raise _unfit(f"not all replicas are in sync of partition {row.number} of {OFFSETS}")
         found: list[NodeName] = []
         for node in self.targets:
             try:

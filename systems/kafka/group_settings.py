@@ -13,10 +13,11 @@ CONSUMER: Final = "consumer"
 #: have a second, and a join is part of one.
 SESSION_MS: Final = 2000
 REBALANCE_MS: Final = 500
+OFFSETS_PARTITIONS: Final = 4
 #: Of brokers. A group that has no members is not forgotten within a run, since its generations
 #: would begin anew.
 OF_BROKERS: Final[Mapping[str, str]] = {
-    "offsets.topic.num.partitions": "4",
+    "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
     "offsets.retention.check.interval.ms": str(24 * 60 * 60 * 1000),
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": str(SESSION_MS),
@@ -27,6 +28,6 @@ OF_BROKERS: Final[Mapping[str, str]] = {
 }
 #: Of transforms: whether the offset of what was read is committed in the transaction of the
 #: outputs, or by itself behind it, so that it may be lost where these are not.
-OFFSETS: Final = "offsets"
+TRANSFORM_OFFSETS: Final = "offsets"
 APART: Final = "apart"
 OFFSETS_GO: Final = ("with-outputs", APART)

@@ -122,8 +122,10 @@ class GroupClient(KafkaClient):
 
         Given up, it would leave a member behind for whom all others had to wait.
         """
-        task = self._attending or asyncio.create_task(self._member.attend())
-        self._attending = task
+        task = self._attending
+        if task is None:
+            task = self._attending = asyncio.create_task(self._member.attend())
+            task.add_done_callback(_look)
         done, _ = await asyncio.wait({task}, timeout=most_s)
         if not done:
             raise Refused("rebalancing")
@@ -170,6 +172,12 @@ class GroupClient(KafkaClient):
         attempt.is_sent = True
         await self._member.leave()
         return standing.member
+
+
+def _look(task: "asyncio.Task[None]") -> None:
+    """Look at the end of a join that perhaps nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _told(standing: Standing) -> dict[str, Any]:

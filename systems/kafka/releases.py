@@ -35,6 +35,9 @@ class Release(msgspec.Struct, frozen=True):
 
 
 _VERIFYING: Final = {VERIFIES: ("true", "false")}
+#: Replicas that have a commit of a group before it is acknowledged, -1: all in sync; nobody may
+#: choose any more from 4.0 on.
+_COMMITS: Final = {"offsets.commit.required.acks": ("-1", "1")}
 _TRANSACTIONS_OF_4: Final = {TRANSACTIONS: ("2", "1")}
 _OF_4: Final = Release(
     {ELIGIBLE: ("1", "0"), **_TRANSACTIONS_OF_4},
@@ -49,9 +52,9 @@ RELEASES: Final[Mapping[str, Release]] = {
     "4.1.2": _OF_4,
     # The first with eligible replicas, which new clusters do not have unless they ask for them.
     "4.0.2": msgspec.structs.replace(_OF_4, features={ELIGIBLE: ("0", "1"), **_TRANSACTIONS_OF_4}),
-    "3.9.2": Release(settings=_VERIFYING, advertises_controllers=True),
-    "3.7.2": Release(settings=_VERIFYING),
-    "3.6.2": Release(settings=_VERIFYING),
-    "3.5.2": Release(),
-    "3.4.1": Release(),
+    "3.9.2": Release(settings={**_VERIFYING, **_COMMITS}, advertises_controllers=True),
+    "3.7.2": Release(settings={**_VERIFYING, **_COMMITS}),
+    "3.6.2": Release(settings={**_VERIFYING, **_COMMITS}),
+    "3.5.2": Release(settings=_COMMITS),
+    "3.4.1": Release(settings=_COMMITS),
 }

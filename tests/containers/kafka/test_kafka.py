@@ -115,3 +115,14 @@ def test_a_group_that_commits_one_too_far_passes_records(tmp_path: Path) -> None
     (groups,) = [result for result in found.checkers if result.checker == "groups"]
     kinds = {violation["kind"] for violation in groups.violations}
     assert kinds & {"delivered-to-nobody", "passed-before-delivery"}
+
+
+@pytest.mark.nightly
+def test_commits_that_the_coordinator_alone_acknowledged_are_lost(tmp_path: Path) -> None:
+    setting = ("--setting", "offsets.commit.required.acks=1")
+    options = ("--system", "kafka@3.9.2", *GROUPS[2:], "30", "--nemesis", "partition:leader")
+    code, found, output = run(tmp_path, *options, *setting)
+    assert code == 1, output
+    (groups,) = [result for result in found.checkers if result.checker == "groups"]
+    assert groups.figures["lost-commit"] > 0
+    assert groups.figures["two-owners"] > 0

@@ -70,19 +70,22 @@ class World:
 
     def run(self, steps: int) -> None:
         for _ in range(steps):
-            if self.random.random() < 0.4:
-                self.ends[self.random.choice(LOGS)] += 1
-            if self.late and self.random.random() < 0.2:
-                self.accept(*self.late.pop())
-            if self.numbers and self.random.random() < 0.08:
-                self.remove(self.random.choice([*self.numbers]))
-            if self.random.random() < 0.15:
-                start = self.tick()
-                told = dict(self.committed)
-                self.record("fetch-offsets", start, self.tick(), told, 5)
-            place = self.random.randrange(len(self.members))
-            self.go_on(place, self.members[place])
+            self.step()
         self.finish()
+
+    def step(self) -> None:
+        if self.random.random() < 0.4:
+            self.ends[self.random.choice(LOGS)] += 1
+        if self.late and self.random.random() < 0.2:
+            self.accept(*self.late.pop())
+        if self.numbers and self.random.random() < 0.08:
+            self.remove(self.random.choice([*self.numbers]))
+        if self.random.random() < 0.15:
+            start = self.tick()
+            told = dict(self.committed)
+            self.record("fetch-offsets", start, self.tick(), told, 5)
+        place = self.random.randrange(len(self.members))
+        self.go_on(place, self.members[place])
 
     def finish(self) -> None:
         for place, member in enumerate(self.members):
@@ -181,8 +184,14 @@ class World:
         elif member.number != self.numbers[name]:
             member.positions = {}
         member.number = self.numbers[name]
-        logs = sorted(self.owned[name])
-        began = {log: self.committed[log] for log in logs if log not in member.positions}
+        return self.told(member, self.owned[name], self.committed)
+
+    def told(
+        self, member: Member, owned: set[str], committed: dict[str, int | None]
+    ) -> dict[str, Any]:
+        """Answer to a member that owns these logs, and reads on in them."""
+        logs = sorted(owned)
+        began = {log: committed[log] for log in logs if log not in member.positions}
         starts = {log: began[log] or 0 if log in began else member.positions[log] for log in logs}
         read = {
             log: range(start, min(self.ends[log], start + self.random.randint(0, 2)))

@@ -61,6 +61,11 @@ def test_a_group_that_does_not_come_to_the_end_may_have_stopped(
     assert ("did not come to the end of log a" in result.reason) == (verdict is Verdict.UNKNOWN)
 
 
+def test_two_owners_are_told_once_for_each_log_and_member() -> None:
+    rows = (consumed(at, f"m{number}", logs="ab") for at, number in enumerate((1, 2, 1, 2, 3)))
+    assert check(history(*rows), Unlimited()).figures["two-owners"] == 4
+
+
 def test_groups_are_judged_apart() -> None:
     rows = history(READ, committed(2, 2), told(None, 8, final=True))
     others = [msgspec.structs.replace(one, key="b") for one in rows[2:]]

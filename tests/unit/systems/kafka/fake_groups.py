@@ -79,11 +79,18 @@ class GroupBroker(FakeBroker):
         self.group = Group()
         #: Errors of the next answers, by the request; of a commit one for each log.
         self.errors: dict[str, list[Any]] = {}
+        #: Topic and partition of each question about an end.
+        self.ends_asked: list[tuple[str, int]] = []
 
     def _error(self, name: str) -> Any:
         if self.shared.coordinator != self.number:
             return NOT_COORDINATOR
         return self.errors[name].pop(0) if self.errors.get(name) else 0
+
+    def _listoffsets(self, request: Any, answer: Any) -> Any:
+        (topic,) = request.topics
+        self.ends_asked += [(topic.name, row.partition_index) for row in topic.partitions]
+        return super()._listoffsets(request, answer)
 
     def _findcoordinator(self, request: Any, answer: Any) -> Any:
         if request.key_type:

@@ -10,9 +10,10 @@ import pytest
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import LeaderView
 from splitbrain.systems.kafka import driver as kafka_driver
 from splitbrain.systems.kafka import groups
-from splitbrain.systems.kafka.coordinator import CERTAINLY_NOT_COMMITTED
+from splitbrain.systems.kafka.coordinator import CERTAINLY_NOT_COMMITTED, partition_of
 from splitbrain.systems.kafka.driver import KafkaDriver
 from splitbrain.systems.kafka.errors import error_name
 from splitbrain.systems.kafka.members import shared_out
@@ -341,6 +342,28 @@ def test_a_group_has_come_to_rest_once_one_broker_coordinates_it_and_its_members
         return
     with pytest.raises(AssertionError, match=says):
         asyncio.run(converge())
+
+
+@pytest.mark.parametrize(
+    ("group", "number"), [("a", 97), ("hello", 99162322), ("polygenelubricants", 0)]
+)
+def test_a_group_has_its_partition_by_the_hash_of_java(group: str, number: int) -> None:
+    assert partition_of(group) == number % 4
+
+
+def test_the_leader_of_a_group_is_its_coordinator() -> None:
+    async def ask() -> tuple[LeaderView, list[tuple[str, int]]]:
+        async with brokers(2, TOPICS, GroupBroker) as found:
+            found[0].shared.leader = 2
+            driver = KafkaDriver({}, {}, "groups")
+            driver.targets = targets(found)
+            view = await driver.leader_of_first(20.0)
+            coordinators = [broker for broker in found if isinstance(broker, GroupBroker)]
+            return view, [asked for broker in coordinators for asked in broker.ends_asked]
+
+    view, asked = asyncio.run(ask())
+    assert view == LeaderView(NodeName("n2"), 4)
+    assert asked == [("__consumer_offsets", partition_of("splitbrain-group"))] * 2
 
 
 def test_logs_need_a_partition_each() -> None:
