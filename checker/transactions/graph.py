@@ -35,7 +35,8 @@ Successors = Mapping[int, Sequence[Edge]]
 def raised(places: Nodes, source: Nodes, target: Nodes) -> bool:
     """Raise places until each edge leads up by ``STEP``; return whether that came to an end."""
     moved = np.ones(len(places), dtype=bool)
-    for _ in range(_ROUNDS_MAX):
+    # A way without a cycle has fewer edges than there are nodes.
+    for _ in range(min(_ROUNDS_MAX, len(places) + 1)):
         edges = np.flatnonzero(moved[source])
         least, there = places[source[edges]] + STEP, target[edges]
         low = places[there] < least

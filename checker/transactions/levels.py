@@ -34,6 +34,7 @@ and Enea 2019, "On the complexity of checking transactional consistency"; Bailis
 """
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 Order = Literal["", "process", "realtime"]
@@ -175,6 +176,7 @@ class Level(NamedTuple):
         return other.order in self.orders and other.base in _below(self.base)
 
 
+@cache
 def parts_of(anomaly: str) -> tuple[str, Order]:
     """Return an anomaly without the order that it rests on, and that order."""
     for order in ORDERS[1:]:
@@ -188,6 +190,7 @@ def with_order(anomaly: str, order: Order) -> str:
     return f"{anomaly}-{order}" if order else anomaly
 
 
+@cache
 def _below(base: str) -> frozenset[str]:
     found = {base}
     for weaker in _WEAKER[base]:

@@ -146,19 +146,20 @@ def version_orders(chosen: Transactions) -> Iterator[dict[Any, _Versions]]:
         for place, (f, key, value) in enumerate(parts(operation)):
             if f != "r":
                 writes.setdefault(key, []).append((txn, place, value))
-    orders = [
-        [order for order in permutations(found) if _is_true_to_places(order)]
-        for found in writes.values()
-    ]
-    for chosen_orders in product(*orders):
+    for chosen_orders in product(*(_merged(found) for found in writes.values())):
         yield dict(zip(writes, chosen_orders, strict=True))
 
 
-def _is_true_to_places(order: _Versions) -> bool:
-    return all(
-        not (first[0] == second[0] and first[1] > second[1])
-        for first, second in combinations(order, 2)
-    )
+def _merged(writes: Sequence[tuple[int, int, Any]]) -> list[_Versions]:
+    """Every order in which the writes of a transaction keep theirs."""
+    if not writes:
+        return [()]
+    firsts = {write[0]: write for write in reversed(writes)}
+    return [
+        (first, *rest)
+        for first in firsts.values()
+        for rest in _merged([write for write in writes if write != first])
+    ]
 
 
 def edges_of(chosen: Transactions, orders: dict[Any, _Versions]) -> tuple[Before, Before] | None:

@@ -20,14 +20,14 @@ JUDGED = sorted(name for name in levels_of("rows") if not name.endswith("read-un
 SEARCHED = [name for name in JUDGED if name.endswith(("serializable", "snapshot-isolation"))]
 
 
-@pytest.mark.parametrize("level", JUDGED)
+@pytest.mark.parametrize("level", [name for name in JUDGED if name not in SEARCHED])
 def test_a_verdict_is_what_the_definition_says(level: str) -> None:
     agree_with_brute_force(level, range(HISTORIES))
 
 
 @pytest.mark.parametrize("level", SEARCHED)
 def test_choices_are_left_for_the_solver(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few of small histories need it: most decide themselves along certain edges."""
+    """And verdicts are right: few of small histories need it, most decide themselves."""
     found: list[int] = []
     opened = row_search.RowSearch.open_graph
 
@@ -37,7 +37,10 @@ def test_choices_are_left_for_the_solver(level: str, monkeypatch: pytest.MonkeyP
         return graph
 
     monkeypatch.setattr(row_search.RowSearch, "open_graph", counted)
-    agree_with_brute_force(level, range(5 * HISTORIES))
+    done = 0
+    while done < 3 * HISTORIES or (sum(found) < 5 and done < 10 * HISTORIES):
+        agree_with_brute_force(level, range(done, done + HISTORIES))
+        done += HISTORIES
     assert sum(found) >= 5
 
 

@@ -36,6 +36,8 @@ Result = TypeVar("Result")
 BROKERS = 2
 #: Brokers that find out soon.
 BROKER_TIMES = {"broker.heartbeat.interval.ms": "200", "controlled_shutdown_timeout_ms": "5000"}
+#: Controllers that give a silent broker up after fifteen of its heartbeats.
+CONTROLLER_TIMES = {"broker.session.timeout.ms": "3000"}
 ANY = Route("leader", NodeName("n1"))
 
 
@@ -90,7 +92,7 @@ class Nodes:
         written = read_configuration(self.folder / "nodes" / node / "config" / "node.json")
         settings = written.settings
         if self._state_machine == "metadata":
-            settings = with_replicas(settings, BROKERS)
+            settings = with_replicas({**settings, **CONTROLLER_TIMES}, BROKERS)
         return msgspec.structs.replace(
             written, state_machine=self._state_machine, settings=settings
         )

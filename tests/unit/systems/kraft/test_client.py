@@ -9,8 +9,8 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
 from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.systems.kraft import client_machine
 from splitbrain.systems.kraft.client import KraftClient
-from splitbrain.systems.kraft.client_machine import CONNECT_TIMEOUT_US
 from tests.unit.systems.kraft.fake_nodes import (
     N1,
     N2,
@@ -21,7 +21,6 @@ from tests.unit.systems.kraft.fake_nodes import (
     is_silent,
 )
 
-CONNECT_TIMEOUT_S = CONNECT_TIMEOUT_US / 1_000_000
 WRITE = Operation("write", "k", 1)
 READ = Operation("read", "k", None)
 
@@ -88,13 +87,17 @@ def test_a_late_answer_never_meets_a_later_operation() -> None:
 
     def late(request: ClientRequest, reply: Reply) -> None:
         replies.append((request.id, reply))
-        if len(replies) == 2:
-            first_id, first = replies[0]
-            first(ClientAnswer(first_id, "ok", definite=True, result=111))
+        if len(replies) == 1:
+            leads(request, reply)
+        if len(replies) == 3:
+            late_id, answer = replies[1]
+            answer(ClientAnswer(late_id, "ok", definite=True, result=111))
             reply(ClientAnswer(request.id, "ok", definite=True, result=222))
 
     async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        await client.invoke(READ, 0.1)
+        # Once connected, it sends however short the time is.
+        await client.invoke(READ, 5)
+        assert outcome(await client.invoke(READ, 0.1)) == ("fail", "timed-out")
         assert (await client.invoke(READ, 5)).value == 222
 
     run({N1: late, N2: leads, N3: leads}, Route("pinned", N1), body)
@@ -118,14 +121,25 @@ def test_each_attempt_has_its_own_operation_id() -> None:
     run({N1: follows(2), N2: leads, N3: leads}, Route("leader", N1), body)
 
 
-def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert outcome(await client.invoke(WRITE, 2 * CONNECT_TIMEOUT_S)) == ("fail", "no-leader")
-        assert nodes.visited.count(N1) == 1
-        # How often it comes around is the machine's (tests/golden/client/rounds.txt).
-        assert N2 in nodes.visited
+def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # On a busy machine nodes greet late, and time is up early: when it is, and for how long a node
+    # is left out, is the machine's (tests/golden/client/rounds.txt).
+    monkeypatch.setattr(client_machine, "CONNECT_TIMEOUT_US", 500_000)
+    monkeypatch.setattr(client_machine, "AVOIDANCE_US", 60_000_000)
 
-    run({N1: is_frozen, N2: follows(1), N3: follows(1)}, Route("leader", N1), body)
+    def elects(request: ClientRequest, reply: Reply) -> None:
+        named = follows(1) if request.id < 6 else leads
+        named(request, reply)
+
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert (await client.invoke(WRITE, 30)).type == "ok"
+        assert nodes.visited.count(N1) == 1
+        assert nodes.visited[:2] == [N1, N2]
+        assert len(nodes.asked) == 6
+
+    run({N1: is_frozen, N2: elects, N3: elects}, Route("leader", N1), body)
 
 
 def test_after_an_operation_whose_node_has_no_address_another_is_performed() -> None:
