@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, cast
 
 from splitbrain.checker.findings import Findings, counted
 from splitbrain.checker.logs.parts import Polled, Sent, parts_of
-from splitbrain.checker.logs.parts import Sense as SenseOfLogs
 from splitbrain.checker.models.model import is_list_of
 from splitbrain.checker.transactions.micro_operations import hashable
 from splitbrain.checker.verdict import CheckResult
@@ -69,27 +68,22 @@ def check(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
     return _Judgement(operations, budget).conclude()
 
 
-class Sense:
-    """Finder of operations that make no sense here; asked once about each of a history."""
+def problem_with(operation: PairedOperation) -> str | None:
+    """Return why an operation makes no sense here, a clause; None where it does.
 
-    def __init__(self) -> None:
-        self._of_logs = SenseOfLogs()
-
-    def __call__(self, operation: PairedOperation) -> str | None:
-        """Return the problem of an operation, a clause; None for none."""
-        is_ok, answer = operation.type == "ok", operation.result
-        if operation.f in (SEND, POLL):
-            return self._of_logs(operation)
-        if operation.f == FETCH_OFFSETS:
-            is_told = not is_ok or _is_map_of_offsets(answer)
-            return None if is_told else f"it answers offsets by log, and not {shown(answer)}"
-        if operation.f not in (TRANSFORM, ABANDON):
-            known = f"{SEND}, {TRANSFORM}, {ABANDON}, {FETCH_OFFSETS}"
-            return f"operations are {known} and {POLL}, and not {operation.f}"
-        if is_ok and not _is_answer(answer):
-            words = f"{LOG_OF}, {BEGAN_AT}, {ENDED_AT}, {READ_INPUTS}"
-            return f"the answer of a {operation.f} tells {words}: {shown(answer)} does not"
-        return None
+    Those of logs are others' to look at (``logs.parts.Sense``).
+    """
+    is_ok, answer = operation.type == "ok", operation.result
+    if operation.f == FETCH_OFFSETS:
+        is_told = not is_ok or _is_map_of_offsets(answer)
+        return None if is_told else f"it answers offsets by log, and not {shown(answer)}"
+    if operation.f not in (TRANSFORM, ABANDON):
+        known = f"{SEND}, {TRANSFORM}, {ABANDON}, {FETCH_OFFSETS}"
+        return f"operations are {known} and {POLL}, and not {operation.f}"
+    if is_ok and not _is_answer(answer):
+        words = f"{LOG_OF}, {BEGAN_AT}, {ENDED_AT}, {READ_INPUTS}"
+        return f"the answer of a {operation.f} tells {words}: {shown(answer)} does not"
+    return None
 
 
 class _Judgement:

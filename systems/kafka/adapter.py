@@ -33,6 +33,7 @@ from splitbrain.systems.kafka.group_settings import (
     OFFSETS_GO,
     TRANSFORM_OFFSETS,
 )
+from splitbrain.systems.kafka.properties import BOUNDS, NUMBERS
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.servers import Server, ServerSystem
@@ -85,6 +86,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     node_counts = range(1, 6)
     observers_serve = False
     declares_replica_logs = True
+    bounds = BOUNDS
     log_patterns = (
         LogPattern(r"\bFATAL\b", "The node gave up."),
         LogPattern("java.lang.OutOfMemoryError", "The node's heap is too small."),
@@ -108,6 +110,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             TRANSACTIONS: ("1",),
             GROUP_PROTOCOL: release.group_protocols,
             TRANSFORM_OFFSETS: OFFSETS_GO,
+            **NUMBERS,
             **release.settings,
             **release.features,
             _CONTROLLERS: ("0", "1", "3"),
@@ -204,7 +207,9 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         else:
             role = properties.combined(server, advertises_controllers=advertises)
         known_as = self._beside.known_as if self._beside else properties.voters_of
-        chosen = {name: self.setting(name) for name in (_UNCLEAN, *self._release.settings)}
+        chosen = {
+            name: self.setting(name) for name in (_UNCLEAN, *NUMBERS, *self._release.settings)
+        }
         return {
             **known_as(beside or brokers),
             **role,

@@ -14,6 +14,17 @@ from splitbrain.systems.servers import Server
 #: A broker that is gone is fenced after three seconds and not nine.
 SESSION_S: Final = 3
 _SESSION_MS: Final = str(1000 * SESSION_S)
+#: Settings of brokers that are whole numbers, as Kafka has them, and their bounds.
+NUMBERS: Final[Mapping[str, str]] = {
+    "log.segment.bytes": str(1 << 30),
+    "log.flush.interval.messages": str((1 << 63) - 1),
+    "replica.lag.time.max.ms": "30000",
+}
+BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "log.segment.bytes": (1 << 20, (1 << 31) - 1),
+    "log.flush.interval.messages": (1, (1 << 63) - 1),
+    "replica.lag.time.max.ms": (1_000, 600_000),
+}
 _REPLICAS_MAX: Final = 3
 _IN_SYNC_OF_TRANSACTIONS: Final = 2
 #: Buffers are small where nobody compacts.

@@ -331,7 +331,7 @@ standby-names-of-postgresql | names of standbys that are none
   'ANY 1 (n2, n3)'
 connections-of-postgresql | fewer connections than a server needs
   $ test --system postgresql --setting max_connections=9
-  the setting max_connections of postgresql cannot be '9'. Give a whole number from 10 to 1000
+  the setting max_connections of postgresql cannot be '9'. It takes a whole number between 10 and 1000
 standbys-of-a-version-of-postgresql | standbys of a version that has no program for them
   $ test --system postgresql@12.3 --nodes 3
   postgresql@12.3 has no program that copies a primary. Give --nodes 1, or leave @12.3 out

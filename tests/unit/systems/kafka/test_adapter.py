@@ -65,6 +65,7 @@ def test_nodes_are_brokers_and_voters_and_know_each_other(tmp_path: Path) -> Non
     assert found["controller.quorum.voters"] == "1@n1:9093,2@n2:9093,3@n3:9093"
     assert found["advertised.listeners"] == "PLAINTEXT://n2:9092,CONTROLLER://n2:9093"
     assert (found["log.dirs"], found["min.insync.replicas"]) == ("/data/log", "2")
+    assert found["log.flush.interval.messages"] == "9223372036854775807"
     assert found["unclean.leader.election.enable"] == "false"
     assert found["transaction.partition.verification.enable"] == "true"
 
@@ -79,7 +80,12 @@ def test_no_more_replicas_are_asked_to_be_in_sync_than_there_are(
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
-    [({"acks": "2"}, "does not know '2' as acks"), ({"min_insync": "2"}, "has no setting")],
+    [
+        ({"acks": "2"}, "does not know '2' as acks"),
+        ({"min_insync": "2"}, "has no setting"),
+        ({"log_segment_bytes": "1000"}, "log.segment.bytes of kafka cannot be '1000'"),
+        ({"replica_lag_time_max_ms": "soon"}, "replica.lag.time.max.ms of kafka cannot be 'soon'"),
+    ],
 )
 def test_a_setting_that_there_is_not_is_refused(settings: dict[str, str], problem: str) -> None:
     system = system_with(3, **settings)
