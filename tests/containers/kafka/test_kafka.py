@@ -65,7 +65,7 @@ GROUPS = (*KAFKA, "--workload", "groups", "--time-limit")
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_reads_all_and_keeps_its_commits(tmp_path: Path, protocol: str) -> None:
-    options = (*GROUPS, "20", "--nemesis", "kill:leader", "--setting", f"group.protocol={protocol}")
+    options = (*GROUPS, "30", "--nemesis", "kill:leader", "--setting", f"group.protocol={protocol}")
     code, found, output = run(tmp_path, *options)
     assert code == 0, output
     assert found.vacuous == ()
