@@ -208,7 +208,7 @@ class System(ABC):
     def observers(self, options: Experiment) -> Sequence[NodeName]:
         """Return the nodes that do not vote; their names follow those of the voters.
 
-        Clients that are pinned are pinned to them, unless ``observers_serve`` says otherwise. Faults
+        Clients that are pinned are pinned to them, unless ``observers_serve`` is false. Faults
         that are aimed at a role or at chance pass them over; plans may name them.
         """
         return ()
@@ -255,7 +255,7 @@ class System(ABC):
             if name in self.bounds and not (is_number and least <= int(value) <= most):
                 raise UsageError(
                     f"the setting {name} of {self.name} cannot be {value!r}",
-                    f"It takes a whole number between {least} and {most}",
+                    f"Give a whole number from {least} to {most}",
                 )
 
     def check_runtime(self, runtime: str) -> None:

@@ -144,14 +144,15 @@ def problem_with(operation: PairedOperation) -> str | None:
     if operation.f == FETCH_OFFSETS:
         is_told = _are_offsets(answer, or_null=True)
         return None if is_told else f"it answers offsets by log, and not {shown(answer)}"
+    told = shown(answer)
     wrong = f"the answer of a {operation.f} tells member, generation or epoch, and offsets: "
     if not isinstance(answer, Mapping):
-        return f"{wrong}{shown(answer)} does not"
+        return f"{wrong}{told} does not"
     fields = cast("Mapping[str, Any]", answer)
     numbers = [name for name in (GENERATION, EPOCH) if _is_whole(fields.get(name))]
     lacks = [name for name in _MAPS[operation.f] if not isinstance(fields.get(name), Mapping)]
     if not isinstance(fields.get(MEMBER), str) or len(numbers) != 1 or lacks:
-        return f"{wrong}{shown(answer)} does not"
+        return f"{wrong}{told} does not"
     return next(_wrong_fields(operation.f, fields), None)
 
 
@@ -164,8 +165,8 @@ def _wrong_fields(f: str, fields: Mapping[str, Any]) -> Iterator[str]:
         yield f"the logs of a member are a list, and not {shown(fields.get(ASSIGNED))}"
     if not _are_offsets(fields[POSITIONS]) or not _are_offsets(fields[BEGAN], or_null=True):
         yield f"{shown(fields)} has no offsets by log for where it began and is"
-    for read in fields[RECORDS].values():
-        records: Any = read if isinstance(read, (list, tuple)) else [None]
+    for read in cast("Mapping[str, Any]", fields[RECORDS]).values():
+        records = cast("Sequence[Any]", read) if isinstance(read, (list, tuple)) else [None]
         if not all(is_list_of(each, _PAIR) and _is_whole(each[0]) for each in records):
             yield f"records are lists of [offset, value], and not {shown(read)}"
 

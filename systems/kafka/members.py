@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.api_message import (  # pyright: ignore[reportMissingTypeStubs]
+    ApiMessage,
+)
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     JoinGroupRequest,
