@@ -149,6 +149,7 @@ test: setup ## all that gates a change: containers, Spark and browser too
 		> .tools/collected.txt 2>&1 & collected=$$!
 	$(MAKE) --no-print-directory format lint contracts tidy
 	wait $$collected || { cat .tools/collected.txt; exit 1; }
+	echo "checked after $$SECONDS s"
 	bash docker/engine.sh
 	{
 		bash docker/chromium.sh
@@ -159,14 +160,18 @@ test: setup ## all that gates a change: containers, Spark and browser too
 		mapfile -t alone < <(xargs grep -l "mark\.alone" < .tools/longer.txt)
 		$(PYTEST) -m "$(COSTLY) and alone" --durations=10 "$${alone[@]}"
 	} > .tools/beside.txt 2>&1 & beside=$$!
-	$(PYTEST) -q --numprocesses $(WORKERS) -m "$(UNIT)" && units=0 || units=$$?
+	$(PYTEST) -q --numprocesses $(WORKERS) --longest-files 15 -m "$(UNIT)" && units=0 || units=$$?
+	echo "unit tests after $$SECONDS s"
 	wait $$types || { cat .tools/types.txt; exit 1; }
 	tail -n 1 .tools/types.txt
 	wait $$beside || { cat .tools/beside.txt; exit 1; }
 	tail -n 1 .tools/beside.txt
+	echo "all that is beside them after $$SECONDS s"
 	[ $$units = 0 ] || exit $$units
 	mapfile -t longer < .tools/longer.txt
-	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20 "$${longer[@]}"
+	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20 \
+		--longest-files 15 "$${longer[@]}"
+	echo "longer tests after $$SECONDS s"
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.

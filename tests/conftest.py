@@ -1,4 +1,4 @@
-"""Plugins of every test: the order of the tiers, planted bugs, and reproducible Hypothesis runs.
+"""Plugins of every test: order of the tiers, where time goes, planted bugs, Hypothesis runs alike.
 
 ``pytester`` is for tests of our own plugin.
 
@@ -7,6 +7,7 @@ It holds no fixture of any room; those live next to the tests that use them.
 
 import os
 import signal
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--list-deselected", type=Path, help="add the files of deselected tests to this"
     )
+    parser.addoption(
+        "--longest-files", type=int, default=0, help="print so many files with their seconds"
+    )
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -73,6 +77,20 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
         files = sorted({str(item.path.relative_to(config.rootpath)) for item in items})
         with path.open("a") as listed:
             listed.writelines(f"{file}\n" for file in files)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the time went: seconds by file, whichever worker ran its tests, waiting included."""
+    count: int | None = terminalreporter.config.getoption("--longest-files")
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    if count:
+        terminalreporter.write_line(f"where {sum(seconds.values()):.0f} s of tests went:")
+    for file in sorted(seconds, key=seconds.__getitem__, reverse=True)[:count]:
+        terminalreporter.write_line(f"{seconds[file]:8.1f} {file}")
 
 
 def tier(item: pytest.Item) -> int:

@@ -7,6 +7,9 @@ name the liar in most histories, not in all; how often is counted, with a floor.
 
 import json
 import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -31,16 +34,30 @@ AT_ANY_TIME_MIN = 30
 AT_ANY_TIME_MIN_OF = {"topics": 25}
 
 
-def explained(model: str, count: int) -> list[tuple[int, dict[str, Any]]]:
-    """Planted lies that left no order: index of the liar, and the violation."""
+#: Index of a liar, and the violation.
+Explained = tuple[int, dict[str, Any]]
+
+
+def _explained(model: str) -> Iterator[Explained]:
     random = Random(f"quality {model}")
-    found: list[tuple[int, dict[str, Any]]] = []
-    while len(found) < count:
+    while True:
         history, liar = history_with_a_lie(random, model, SIZE)
         result = check(history, model, Unlimited())
         if liar is not None and result.verdict is Verdict.INVALID:
-            found.append((liar, result.violations[0]))
-    return found
+            yield liar, result.violations[0]
+
+
+@cache
+def _known(model: str) -> tuple[list[Explained], Iterator[Explained]]:
+    """Those found by an earlier test, and where more come from."""
+    return [], _explained(model)
+
+
+def explained(model: str, count: int) -> list[Explained]:
+    """Planted lies that left no order."""
+    found, more = _known(model)
+    found.extend(islice(more, max(0, count - len(found))))
+    return found[:count]
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))

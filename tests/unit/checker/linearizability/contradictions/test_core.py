@@ -1,5 +1,6 @@
 """The core of a violation: contradictory by itself, minimal, small, and not slow to find."""
 
+import os
 from itertools import product
 from random import Random
 from statistics import median
@@ -27,7 +28,7 @@ from tests.unit.checker.operations import operation
 from tests.unit.checker.small_histories import contradictions, random_history
 
 CONFIGURATIONS_MAX = 1_000_000
-HISTORIES = 2_000
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "800"))
 PURE = ("read", "get")
 
 

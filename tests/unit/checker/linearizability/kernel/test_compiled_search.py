@@ -30,7 +30,7 @@ from tests.unit.checker.operations import Ending
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "250"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "150"))
 UNLIMITED: Final = Unlimited()
 #: Into the depth or rank by rank, without rule 7 and with it.
 WAYS: list[dict[str, Any]] = [
@@ -76,7 +76,7 @@ def stops(outcome: Outcome, transitions: Transitions) -> set[tuple[int, object]]
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_it_comes_as_far_as_the_search_in_python_whichever_way_it_goes(model: str) -> None:
     random = Random(f"step by step {model}")
-    for _ in range(max(100, HISTORIES // 10)):
+    for _ in range(max(60, HISTORIES // 10)):
         operations = random_history(random, model, 24)
         problem = Problem(operations, MODELS[model])
         in_python = Search(problem, Unlimited())
@@ -101,7 +101,7 @@ def test_it_comes_as_far_as_the_search_in_python_whichever_way_it_goes(model: st
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_its_order_is_legal_and_true_to_time_whichever_way_it_goes(model: str) -> None:
     random = Random(f"compiled order {model}")
-    for _ in range(max(100, HISTORIES // 10)):
+    for _ in range(max(60, HISTORIES // 10)):
         operations = random_history(random, model, 16)
         problem = Problem(operations, MODELS[model])
         for way in WAYS:

@@ -33,7 +33,7 @@ from tests.unit.checker.brute_force import assert_legal, linearizable
 from tests.unit.checker.small_histories import random_history
 
 #: Histories per model; docs/models-and-checkers.md has the command for 100,000 and more.
-HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "500"))
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "300"))
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
@@ -73,7 +73,7 @@ def test_the_order_found_is_legal_and_true_to_time(model: str) -> None:
 def test_what_has_no_order_with_repeatable_open_operations_has_none(model: str) -> None:
     random = Random(f"repeatable {model}")
     refuted = invalid = 0
-    for _ in range(HISTORIES // 4):
+    for _ in range(max(125, HISTORIES // 4)):
         operations = random_history(random, model)
         problem = Problem(operations, MODELS[model], unlimited=range(len(operations)))
         outcome = Search(problem, Unlimited()).run()
