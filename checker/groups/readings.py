@@ -166,9 +166,15 @@ def _wrong_fields(f: str, fields: Mapping[str, Any]) -> Iterator[str]:
     if not _are_offsets(fields[POSITIONS]) or not _are_offsets(fields[BEGAN], or_null=True):
         yield f"{shown(fields)} has no offsets by log for where it began and is"
     for read in cast("Mapping[str, Any]", fields[RECORDS]).values():
-        records = cast("Sequence[Any]", read) if isinstance(read, (list, tuple)) else [None]
-        if not all(is_list_of(each, _PAIR) and _is_whole(each[0]) for each in records):
+        if not _are_records(read):
             yield f"records are lists of [offset, value], and not {shown(read)}"
+
+
+def _are_records(value: Any) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    records = cast("Sequence[Any]", value)
+    return all(is_list_of(each, _PAIR) and _is_whole(each[0]) for each in records)
 
 
 def _are_offsets(value: Any, *, or_null: bool = False) -> bool:
