@@ -95,6 +95,8 @@ class _Judgement:
         #: Outputs of each input, of those that look like one.
         self._outputs: dict[_Input, list[tuple[_Output, Hashable]]] = {}
         self._strangers: list[tuple[_Output, Any]] = []
+        #: Acknowledged transactions that read each input.
+        self._readers: dict[_Input, list[PairedOperation]] = {}
         for log in OUTPUTS:
             if log in self._whole:
                 self._sort(log, self._whole[log])
@@ -113,6 +115,11 @@ class _Judgement:
 
     def _judge(self) -> tuple[dict[str, Any], str, str | None]:
         done = [each for each in self._operations if each.f == TRANSFORM and each.type == "ok"]
+        for transform in done:
+            answer = cast("Mapping[str, Any]", transform.result)
+            for offset, _ in answer[READ_INPUTS]:
+                source = str(answer[LOG_OF]), offset
+                self._readers.setdefault(source, []).append(transform)
         self._judge_sends()
         self._judge_outputs()
         for transform in done:
@@ -173,13 +180,14 @@ class _Judgement:
                     )
             if len(outputs) > 1:
                 places = " and ".join(_place(output) for output, _ in outputs)
-                reads = list({output.read.index: output.read for output, _ in outputs}.values())
-                self._note(DUPLICATED, reads, f"{_input(source)} has two outputs: {places}")
+                reads = {output.read.index: output.read for output, _ in outputs}
+                told = [*self._readers.get(source, ()), *reads.values()]
+                self._note(DUPLICATED, told, f"{_input(source)} has two outputs: {places}")
             committed = self._committed_of(log)
             if committed is not None and offset >= committed:
                 self._note(
                     EARLY,
-                    [outputs[0][0].read],
+                    [*self._readers.get(source, ()), outputs[0][0].read],
                     f"{_input(source)} has an output, {_place(outputs[0][0])}, and the offset "
                     f"committed at the end is {committed}",
                 )

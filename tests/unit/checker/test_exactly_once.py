@@ -268,6 +268,15 @@ def test_what_is_lacking_is_said(name: str, reason: str) -> None:
     assert exactly_once.check(CASES[name][0].operations, Unlimited()).reason == reason
 
 
+def test_a_violation_names_the_transactions_that_read_the_input() -> None:
+    written = Written().transform("0", AB).transform("0", {1: "b"}).transform("1", {1: "b"})
+    written.ended(AB, {0: out(0, "a"), 1: out(1, "b"), 2: out(1, "b")}, 1)
+    found = exactly_once.check(written.operations, Unlimited())
+    for violation in found.violations:
+        if violation["kind"] in ("duplicated-output", "output-without-offset"):
+            assert [each["index"] for each in violation["operations"]][:2] == [0, 1]
+
+
 def test_every_kind_has_a_case() -> None:
     found = {kind for _, kinds, _ in CASES.values() for kind in kinds}
     assert found == set(KINDS) == set(KINDS_BY_CHECKER["exactly-once"])
