@@ -5,13 +5,13 @@ missing at one may stand at another, dead or alive. That never excuses a member 
 itself. Source: issue 18, section 4.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
-from splitbrain.contracts.committed import CommittedLog, RecordForm
+from splitbrain.contracts.committed import CommittedLog, RecordForm, ReplicaLog
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.member_digest import DigestAnswer
 from splitbrain.contracts.state_event import StateEvent
@@ -29,6 +29,8 @@ class Evidence(msgspec.Struct, frozen=True):
     state_events: dict[str, tuple[StateEvent, ...]] = {}
     #: Committed log at the end of the run, by node.
     committed_logs: dict[str, CommittedLog] = {}
+    #: Replicas of partitioned logs at the end of the run, by log and node.
+    replica_logs: Mapping[str, Mapping[str, ReplicaLog]] = {}
     #: Digests that running members told, in the order in which they were recorded.
     digests: tuple[DigestAnswer, ...] = ()
     #: 0 if unknown.

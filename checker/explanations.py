@@ -61,6 +61,8 @@ _WHY: Final = {
     "duplicate is documented there, a loss is not.",
     "log:read-uncommitted": "It is the usual default of consumers, which then see aborted and "
     "half transactions.",
+    "groups": "The committed offset is all that a group remembers of its work. Where it goes back, "
+    "work is done again without end; where it goes too far, work is never done.",
     "split-brain": "Two leaders of one epoch, or two committed records at one offset, are wrong "
     "whether a client has noticed or not. It sees in the nodes' own records what answers do not "
     "show yet.",
@@ -68,6 +70,10 @@ _WHY: Final = {
     "whether what was acknowledged is still there, and on how many nodes.",
     "member-digests": "Replicas that went different ways answer alike for a long time. Their "
     "digests differ at once, also where no client ever reads.",
+    "exactly-once": "A pipeline that ends between its output and its offset does its work twice, "
+    "or never. A transaction over both is what people rely on who count money with it.",
+    "replicas": "A leader answers for its followers, also where one of them has something else on "
+    "its disk. Clients see that once it leads, which may be never in a run.",
     "broker-views": "Clients ask a broker, not the quorum. A broker that goes back in time sends "
     "them to leaders that are no more.",
     "broker-sessions": "What a dead broker leads nobody else may lead before it is fenced. No "
@@ -82,6 +88,8 @@ _SOURCES: Final = {
         ("log", "log:duplicates-allowed", "log:read-uncommitted"),
         "KIP-98, KIP-207, KIP-447; Jepsen's workload of logs",
     ),
+    "exactly-once": "KIP-98 and KIP-447 (transactions that commit offsets)",
+    "groups": "KIP-62, KIP-429, KIP-848 (rebalance protocols); KIP-1251",
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",

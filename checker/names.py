@@ -73,6 +73,12 @@ PROMISES: Final[dict[str, str]] = {
     "`unknown`.",
     "log:duplicates-allowed": "As `log`, for producers that are not idempotent.",
     "log:read-uncommitted": "As `log`, for consumers that read what is not committed.",
+    "groups": "What a member of a consumer group (`consume`) committed (`commit`) and was told so "
+    "is the offset that all later answers tell (`fetch-offsets`, and where a member begins), or "
+    "one committed since; no commit is accepted of a member whose generation, or epoch, is over; a "
+    "log has one owner in each; no committed offset passes a record of a final read (`poll`) that "
+    "no member had been delivered. A group that does not come to the end of its logs is `unknown`. "
+    "Deliveries that come again are counted.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
     "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
     "converged or not; no success is without its record. It looks at what there is of both.",
@@ -82,6 +88,14 @@ PROMISES: Final[dict[str, str]] = {
     "member-digests": "Members that tell digests of their states tell one digest at one position "
     "and in one scope, whenever they were asked and whatever faults there were. At the end those "
     "that run stand at one position; else, and where no two were ever at one, it is `unknown`.",
+    "exactly-once": "Of records that are read from an input, transformed and written to an output "
+    "in transactions that commit the offset, too (`transform`): at the end each input below the "
+    "committed offset has one output, none behind it has any, and no output is of anything else. "
+    "What was acknowledged, inputs among it, is there.",
+    "replicas": "The replicas of a log, read from the disks of stopped nodes, are equal byte by "
+    "byte wherever two of them have a record, once the nodes converged, and hold what final reads "
+    "showed; before that as far as both had noted it as committed. Along each one leaders' epochs "
+    "do not go back, and the numbers of a producer follow one another.",
     "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
     "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
     "broker-sessions": "A broker that faults keep silent for longer than a session is fenced, if "
@@ -93,11 +107,13 @@ PROMISES: Final[dict[str, str]] = {
 STATE_EVENTS: Final = "state-events"
 COMMITTED_LOGS: Final = "committed-logs"
 MEMBER_DIGESTS: Final = "digests"
+REPLICA_LOGS: Final = "replica-logs"
 
 _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
     "split-brain": frozenset({STATE_EVENTS, COMMITTED_LOGS}),
     "lost-commits": frozenset({COMMITTED_LOGS}),
     "member-digests": frozenset({MEMBER_DIGESTS}),
+    "replicas": frozenset({REPLICA_LOGS}),
     "broker-views": frozenset({COMMITTED_LOGS}),
     "broker-sessions": frozenset({COMMITTED_LOGS}),
 }
@@ -120,6 +136,10 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
         *("future-read", "G1c", "end-went-back"),
         *("nonmonotonic-send", "nonmonotonic-poll", "skipped-poll"),
     ),
+    "groups": (
+        *("lost-commit", "two-owners", "outdated-commit-accepted", "phantom-offset"),
+        *("delivered-to-nobody", "passed-before-delivery", "stale-offset"),
+    ),
     "split-brain": (
         "two-leaders-in-one-epoch",
         "different-committed-records",
@@ -128,6 +148,14 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "lost-commits": ("lost", "different-committed-records"),
     "member-digests": ("digests-differ",),
+    "exactly-once": (
+        *("lost-input", "lost-output", "duplicated-output", "output-without-offset"),
+        *("phantom-output", "offset-went-back"),
+    ),
+    "replicas": (
+        *("different-records", "record-missing", "unlike-final-read"),
+        *("epoch-goes-back", "number-out-of-order"),
+    ),
     "broker-views": ("view-went-back", "view-not-as-committed"),
     "broker-sessions": ("silent-not-fenced",),
 }

@@ -92,9 +92,30 @@ def _check_logs(operations: Sequence[PairedOperation], budget: Budget) -> CheckR
     return check(operations, budget)
 
 
+def _check_replicas(evidence: Evidence, budget: Budget) -> CheckResult:
+    # As that of logs.
+    from splitbrain.checker.logs.replicas import check
+
+    return check(evidence, budget)
+
+
 def _of_logs(why: str, *kinds: str) -> Checker:
     allowed = (AllowedAnomaly("log", kind, why) for kind in kinds)
     return _allowing(_of_operations(_check_logs), *allowed)
+
+
+def _check_exactly_once(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
+    # As that of groups.
+    from splitbrain.checker.exactly_once import check
+
+    return check(operations, budget)
+
+
+def _check_groups(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
+    # The reader of polls is loaded with the first history of groups.
+    from splitbrain.checker.groups.check import check
+
+    return check(operations, budget)
 
 
 def _of_transactions(kind: Kind, level: str) -> Checker:
@@ -129,9 +150,12 @@ _PLAIN: Final[dict[str, Checker]] = {
         "consumers read what is not committed",
         *("aborted-read", "precommitted-read", "torn-transaction", "G1c"),
     ),
+    "groups": _of_operations(_check_groups),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,
+    "exactly-once": _of_operations(_check_exactly_once),
+    "replicas": _check_replicas,
     "broker-views": check_broker_views,
     "broker-sessions": check_broker_sessions,
 }

@@ -1,4 +1,7 @@
-"""A neutral dump of one node's committed log, written by a system's adapter."""
+"""Neutral dumps of a stopped node's logs, written by a system's adapter.
+
+A system has one log that all nodes agree on, or logs of which each node has some replicas.
+"""
 
 from typing import Any, cast
 
@@ -65,3 +68,51 @@ class CommittedLog(msgspec.Struct, frozen=True):
     #: The node's own commit position: one past the last committed offset present.
     end_offset: Int64
     records: tuple[CommittedRecord, ...]
+
+
+class RecordNumber(msgspec.Struct, frozen=True):
+    """Mark of a producer that numbers its records, from 0 on in each of its epochs."""
+
+    producer: Int64
+    epoch: int
+    number: int
+
+
+class ReplicaRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One record, as it lies on the disk."""
+
+    offset: Int64
+    #: Of the leader that appended it.
+    epoch: Int64
+    #: Hex digest of all bytes that replicas copy with it.
+    digest: str
+    #: As clients know it; None for records of the system's own.
+    value: Any = None
+    #: None: its producer numbers nothing.
+    sequence: RecordNumber | None = None
+
+
+class ReplicaLog(msgspec.Struct, frozen=True):
+    """One replica of ``nodes/<n>/replicas.jsonl``."""
+
+    node: str
+    #: As operations of the workload name it, or as the system does.
+    log: str
+    #: First offset that is kept.
+    start_offset: Int64
+    #: One past the last record that is whole.
+    end_offset: Int64
+    #: One past the last offset that the node had noted on its disk as committed.
+    committed_end: Int64
+    records: tuple[ReplicaRecord, ...] = ()
+
+
+class ReplicaHeader(msgspec.Struct, frozen=True):
+    """A replica's first line in the dump; ``count`` records follow."""
+
+    node: str
+    log: str
+    start_offset: int
+    end_offset: int
+    committed_end: int
+    count: int

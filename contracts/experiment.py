@@ -105,9 +105,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     workload: Annotated[
         str | None,
         Option(
-            "What clients do: bank, counter, kv, lease, list-append, log, long-fork, "
-            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, topics or "
-            "unique-ids; by default what is usual for the system.",
+            "What clients do: bank, counter, groups, kv, lease, list-append, log, long-fork, "
+            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, topics, "
+            "transform or unique-ids; by default what is usual for the system.",
             group="Load",
         ),
     ] = None

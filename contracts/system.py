@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from splitbrain.contracts.arms import MemberArm
-from splitbrain.contracts.committed import CommittedLog, RecordForm
+from splitbrain.contracts.committed import CommittedLog, RecordForm, ReplicaLog
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.explanation import Explanation
@@ -122,6 +122,8 @@ class System(ABC):
     declares_state_events: bool = False
     #: Whether a stopped node's data folder shows its committed log.
     declares_committed_logs: bool = False
+    #: Whether it shows the replicas of partitioned logs, too (``replica_logs``).
+    declares_replica_logs: bool = False
     #: Whether running nodes tell digests of their states (``digest``), which must be equal.
     declares_digests: bool = False
     #: Lines of its nodes' logs that are defects, or look like one and are harmless.
@@ -145,6 +147,8 @@ class System(ABC):
     #: Settings that ``check_options`` lets through, each with the value that it has if none is
     #: given, or with all values that it can have, that one first.
     settings: Mapping[str, str | tuple[str, ...]] = {}
+    #: The least and the largest value of those that are whole numbers, which it holds them to.
+    bounds: Mapping[str, tuple[int, int]] = {}
 
     #: Versions that ``NAME@VERSION`` chooses from, the usual one first; empty: there is no choice.
     offered_versions: Sequence[str] = ()
@@ -156,7 +160,6 @@ class System(ABC):
 
     #: Whether clients ask ``observers``.
     observers_serve: bool = True
-
     #: None: the adapter knows none.
     canary: Canary | None = None
 
@@ -205,9 +208,8 @@ class System(ABC):
     def observers(self, options: Experiment) -> Sequence[NodeName]:
         """Return the nodes that do not vote; their names follow those of the voters.
 
-        Clients that are pinned are pinned to them, where there are any, unless
-        ``observers_serve`` says otherwise. Faults that are aimed at a role or at chance pass them
-        over; plans may name them.
+        Clients that are pinned are pinned to them, unless ``observers_serve`` is false. Faults
+        that are aimed at a role or at chance pass them over; plans may name them.
         """
         return ()
 
@@ -247,6 +249,13 @@ class System(ABC):
                 raise UsageError(
                     f"{self.name} does not know {value!r} as {name}",
                     f"Choose {' or '.join(choices)}",
+                )
+            least, most = self.bounds.get(name, (0, 0))
+            is_number = value.isascii() and value.isdigit()
+            if name in self.bounds and not (is_number and least <= int(value) <= most):
+                raise UsageError(
+                    f"the setting {name} of {self.name} cannot be {value!r}",
+                    f"Give a whole number from {least} to {most}",
                 )
 
     def check_runtime(self, runtime: str) -> None:
@@ -361,6 +370,10 @@ class System(ABC):
             f"{self.name} keeps no log that the nodes agree on",
             "Judge its runs by their histories",
         )
+
+    def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
+        """Read a stopped node's replicas; raises HarnessError if its data are unreadable."""
+        return ()
 
     def record_at(self, file: str, before: bytes) -> str | None:
         """Return in words the system's record at a byte of a data file; None where it cannot tell.

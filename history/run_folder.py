@@ -90,6 +90,10 @@ class RunFolder:
         """Return the path of a node's neutral log dump: a header line, then one record per line."""
         return self.node(node) / "log.jsonl"
 
+    def replica_logs(self, node: NodeName) -> Path:
+        """Return the path of a node's dump of its replicas, each a header line and its records."""
+        return self.node(node) / "replicas.jsonl"
+
     def node_names(self) -> list[NodeName]:
         """Return the nodes that have a folder, sorted."""
         folder = self.root / "nodes"

@@ -104,9 +104,9 @@ def workload_names() -> tuple[str, ...]:
 def checkers_fitting(functions: AbstractSet[str]) -> tuple[str, ...]:
     """Checkers of the workload that shares most of these functions, for runs without a plan."""
 
-    def fit(kind: WorkloadKind) -> tuple[int, int]:
+    def fit(kind: WorkloadKind) -> tuple[int, int, int]:
         rank = _USUAL.index(kind.name) if kind.name in _USUAL else -1
-        return len(kind.functions.keys() & functions), rank
+        return len(kind.functions.keys() & functions), rank, -len(kind.functions)
 
     return max(_WORKLOADS, key=fit).checkers
 

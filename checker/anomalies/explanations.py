@@ -35,10 +35,16 @@ _MEANINGS_OF_OTHERS: Final = {
     names.PRECOMMITTED: "a transaction reads its own records before it is committed",
     names.HANGING: "a transaction stays open longer than it may, and nobody reads on behind it",
     names.SKIPPED: "a consumer passed over a record that others read",
+    names.TWO_OWNERS: "a group gave a log to two members in one generation, or in one epoch",
+    names.FENCED_COMMIT: "a commit was accepted of a member whose generation, or epoch, was over",
+    names.PASSED_OVER: "a group committed past a record that none of its members was delivered",
+    names.PASSED_EARLY: "a group had committed past a record before a member was delivered it",
     "end that went back": "a final read found the end of a log before an offset that was known",
     "poll that went back": "a consumer reads an offset again, or one before it",
     "silent broker in service": "a broker is unfenced though it was silent for a whole session",
     "missing record": "a log at the end lacks a record that others hold as committed",
+    "offset that went back": "an offset that was committed and acknowledged is a lower one later",
+    "broken sequence": "a producer's numbered records are not all there, once each, in order",
     "epoch that went back": "a node reports a lower epoch than it had reported before",
     "view that went back": "a broker shows metadata that are older than those it showed before",
     "view of something never committed": "a broker shows a topic as the committed log never had it",
@@ -85,12 +91,20 @@ _WHY: Final = {
     names.PRECOMMITTED: "It acts on what may still be aborted.",
     names.HANGING: "Whoever reads what is committed stands still there, for ever.",
     names.SKIPPED: "That consumer will never handle the record: its work is not done.",
+    names.TWO_OWNERS: "Both handle the same records, each of which believes to be alone with them.",
+    names.FENCED_COMMIT: "It overwrites how far its successor has come.",
+    names.PASSED_OVER: "The group will never handle the record: its work is not done.",
+    names.PASSED_EARLY: "Had the group stopped there, nobody would ever have handled the record.",
     "end that went back": "A log only grows; one that shrinks has lost its end.",
     "poll that went back": "Work is done twice, and later records are handled before earlier ones.",
     "silent broker in service": "Clients are sent to a broker that is gone, and its partitions get "
     "no other leader.",
     "missing record": "What is committed must be in every log; here fewer copies keep it than were "
     "promised.",
+    "offset that went back": "Work that was done and acknowledged is done again from there on, and "
+    "its outputs are written twice.",
+    "broken sequence": "A broker that takes a number twice has a record twice, and one that passes "
+    "over a number has lost a record that its producer believes to be there.",
     "epoch that went back": "A node that forgets its epoch may vote again in one that it has voted "
     "in, and so elect a second leader.",
     "view that went back": "A client that was told of a topic finds it gone, or as it was before.",
@@ -153,6 +167,15 @@ _PICTURES: Final = {
         "n1   leads epoch 5   ------ acknowledges write a at offset 9 ------\n"
         "n3   leads epoch 5   ------ acknowledges write b at offset 9 ------"
     ),
+    names.FENCED_COMMIT: (
+        "process 1   member of generation 1, sleeps ......... |-- commit 4 --| ok\n"
+        "process 2        |-- consume --| generation 2, the same log"
+    ),
+    names.PASSED_OVER: (
+        "log         0: a   1: b   2: c\n"
+        "process 1   |-- consume --| a   |-- commit 1 --| ok\n"
+        "process 2        |-- consume --| c    |-- commit 3 --| ok"
+    ),
     "read that went back": "process 1   |-- read --| 4   |-- read --| 3",
     "own write not seen": "process 1   |-- write 4 --| ok   |-- read --| 3",
 }
@@ -166,6 +189,7 @@ _SOURCES: Final = {
     names.NOT_LINEARIZABLE: _HERLIHY,
     names.SPLIT_BRAIN: "Ongaro and Ousterhout 2014 (Raft), section 5.2",
     names.STALE_TOKEN: "Kleppmann 2016 (how to do distributed locking)",
+    names.FENCED_COMMIT: "KIP-848 (fencing by member epochs)",
     "read that went back": "Terry and others 1994 (session guarantees)",
     "own write not seen": "Terry and others 1994 (session guarantees)",
 }

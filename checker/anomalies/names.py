@@ -16,6 +16,7 @@ DOUBLE_CAS: Final = "double success of a compare-and-set"
 DOUBLE_GRANT: Final = "double grant of a lock"
 DOUBLE_SUCCESS: Final = "double success"
 DUPLICATE: Final = "duplicate"
+FENCED_COMMIT: Final = "commit of a fenced member"
 FORK: Final = "fork"
 CYCLIC_VERSIONS: Final = "cyclic versions"
 DIRTY_UPDATE: Final = "dirty update"
@@ -28,6 +29,8 @@ LONG_FORK: Final = "long fork"
 LOST_UPDATE: Final = "lost update"
 LOST_WRITE: Final = "lost write"
 OWN_WRITE_MISSED: Final = "own write missed"
+PASSED_EARLY: Final = "record passed before its delivery"
+PASSED_OVER: Final = "record that a group passed over"
 PHANTOM: Final = "phantom read"
 PHANTOM_VALUE: Final = "phantom value"
 REORDER: Final = "reorder"
@@ -36,6 +39,7 @@ HANGING: Final = "transaction that hangs"
 PRECOMMITTED: Final = "read before commit"
 SKIPPED: Final = "skipped record"
 TORN: Final = "torn transaction"
+TWO_OWNERS: Final = "two owners of a log"
 VANISHED_RECORD: Final = "record that vanished"
 VANISHED: Final = "observed transaction vanishes"
 STALE_READ: Final = "stale read"
@@ -102,6 +106,15 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "nonmonotonic-poll": "poll that went back",
         "skipped-poll": SKIPPED,
     },
+    "groups": {
+        "lost-commit": LOST_WRITE,
+        "two-owners": TWO_OWNERS,
+        "outdated-commit-accepted": FENCED_COMMIT,
+        "phantom-offset": PHANTOM_VALUE,
+        "delivered-to-nobody": PASSED_OVER,
+        "passed-before-delivery": PASSED_EARLY,
+        "stale-offset": STALE_READ,
+    },
     "split-brain": {
         "two-leaders-in-one-epoch": SPLIT_BRAIN,
         "different-committed-records": FORK,
@@ -115,6 +128,21 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "committed-record-missing": "missing record",
     },
     "member-digests": {"digests-differ": FORK},
+    "exactly-once": {
+        "lost-input": LOST_WRITE,
+        "lost-output": LOST_WRITE,
+        "duplicated-output": DUPLICATE,
+        "output-without-offset": TORN,
+        "phantom-output": PHANTOM_VALUE,
+        "offset-went-back": "offset that went back",
+    },
+    "replicas": {
+        "different-records": FORK,
+        "record-missing": "missing record",
+        "unlike-final-read": FORK,
+        "epoch-goes-back": "epoch that went back",
+        "number-out-of-order": "broken sequence",
+    },
     "broker-sessions": {"silent-not-fenced": "silent broker in service"},
     "transactions": {
         # Adya's names of cycles, and of G1a and G1b, are the field's.

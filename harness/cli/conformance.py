@@ -336,6 +336,10 @@ def _look_at_evidence(run: _Run, adapter: System) -> Iterator[Finding]:
         "lost-commits cannot judge",
         is_declared=adapter.declares_committed_logs,
     )
+    if adapter.declares_replica_logs and plan is not None:
+        read = {node for replicas in run.record.replica_logs.values() for node in replicas}
+        lacking = [node for node in plan.nodes if node not in read]
+        yield _declared("replicas", lacking, "", is_declared=True)
     yield _look_at_digests(run, nodes, adapter)
     named = {sighting.leader for sighting in run.record.sightings} - {None}
     strangers = sorted(str(name) for name in named - {*nodes})

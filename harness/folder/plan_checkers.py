@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from splitbrain.checker.names import (
     COMMITTED_LOGS,
     MEMBER_DIGESTS,
+    REPLICA_LOGS,
     STATE_EVENTS,
     can_judge,
     checker_names,
@@ -46,6 +47,7 @@ def own_checkers(system: System, experiment: Experiment) -> tuple[str, ...]:
     has_sessions = system.session_ms(experiment) is not None
     return (
         *(("member-digests",) if compares else ()),
+        *(("replicas",) if system.declares_replica_logs else ()),
         *((_SESSIONS,) if has_sessions else ()),
     )
 
@@ -100,6 +102,7 @@ def unusable_checkers(names: Sequence[str], system: System) -> dict[str, str]:
         STATE_EVENTS: "its nodes tell no state events",
         COMMITTED_LOGS: "its data show no committed logs",
         MEMBER_DIGESTS: "its members tell no digests",
+        REPLICA_LOGS: "its data show no replicas",
     }
     return {
         name: f"system {system.name}: "
@@ -115,6 +118,7 @@ def declared_evidence(system: System) -> set[str]:
         STATE_EVENTS: system.declares_state_events,
         COMMITTED_LOGS: system.declares_committed_logs,
         MEMBER_DIGESTS: system.declares_digests,
+        REPLICA_LOGS: system.declares_replica_logs,
     }
     return {kind for kind, is_declared in kinds.items() if is_declared}
 

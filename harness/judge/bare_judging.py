@@ -132,6 +132,14 @@ def sense_of(checker: str) -> Problem:
         from splitbrain.checker.logs.parts import Sense as SenseOfLogs
 
         return SenseOfLogs()
+    if checker == "exactly-once":
+        from splitbrain.checker.exactly_once import problem_with as problem_with_transform
+
+        return _with_logs(problem_with_transform)
+    if checker == "groups":
+        from splitbrain.checker.groups.readings import problem_with
+
+        return _with_logs(problem_with)
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
 
@@ -139,6 +147,15 @@ def asks_failed(checker: str) -> bool:
     """Return whether failed operations have to make sense, too."""
     # A value that was tried twice tells nobody which of the two wrote it.
     return transactions_level(checker) is not None or checker.partition(":")[0] == "log"
+
+
+def _with_logs(others: Problem) -> Problem:
+    """Return the problem of an operation on logs, or of one of the others."""
+    from splitbrain.checker.logs.parts import Sense as SenseOfLogs
+    from splitbrain.contracts.log import POLL, SEND
+
+    of_logs = SenseOfLogs()
+    return lambda operation: (of_logs if operation.f in (SEND, POLL) else others)(operation)
 
 
 def _as_models(*models: Model) -> Problem:

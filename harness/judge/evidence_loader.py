@@ -10,7 +10,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.committed import (
+    CommittedLog,
+    CommittedRecord,
+    ReplicaHeader,
+    ReplicaLog,
+    ReplicaRecord,
+)
 from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.member_digest import DigestAnswer
@@ -51,6 +57,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     state_events: dict[str, list[StateEvent]] = {}
     #: By node, at the end of the run; empty for a run that never got there.
     committed_logs: dict[str, CommittedLog] = {}
+    #: Replicas of partitioned logs by log and node, at the end of the run.
+    replica_logs: dict[str, dict[str, ReplicaLog]] = {}
     #: Course of the run, in order; empty for a folder of other origin.
     phases: tuple[Phase, ...] = ()
     #: Whether the run still holds its lock.
@@ -160,6 +168,7 @@ def load_run(root: Path) -> RunRecord:
     schedule = read_json_lines(folder.schedule, dict[str, Any], problems)
     state_events: dict[str, list[StateEvent]] = {}
     committed_logs: dict[str, CommittedLog] = {}
+    replica_logs: dict[str, dict[str, ReplicaLog]] = {}
     damaged = [] if living else damage(folder)
     for node in folder.node_names():
         read = read_json_lines(folder.state_events(node), StateEvent, problems)
@@ -172,6 +181,11 @@ def load_run(root: Path) -> RunRecord:
         name = f"{dump.relative_to(root)} "
         if log is not None and not any(clause.startswith(name) for clause in damaged):
             committed_logs[str(node)] = log
+        dump = folder.replica_logs(node)
+        name = f"{dump.relative_to(root)} "
+        if not any(clause.startswith(name) for clause in damaged):
+            for replica in read_replica_logs(dump, problems):
+                replica_logs.setdefault(replica.log, {})[str(node)] = replica
     if living:
         problems.append("The run is still going on; this is the verdict on what it has so far.")
     return RunRecord(
@@ -186,6 +200,7 @@ def load_run(root: Path) -> RunRecord:
         faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),
         state_events=state_events,
         committed_logs=committed_logs,
+        replica_logs=replica_logs,
         phases=tuple(read_json_lines(folder.phases, Phase, problems)),
         living=living,
         damage=tuple(damaged),
@@ -253,6 +268,32 @@ def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
         )
         return None
     return log
+
+
+def read_replica_logs(path: Path, problems: list[str]) -> list[ReplicaLog]:
+    """Read one node's ``replicas.jsonl``; none of it where it is damaged.
+
+    A record that is missing counts against the system, and a replica's header has their number.
+    """
+    known_before = len(problems)
+    lines = read_json_lines(path, dict[str, Any], problems)
+    if len(problems) > known_before:
+        return []
+    found: list[ReplicaLog] = []
+    where, at = f"{path.parent.name}/{path.name}", 0
+    try:
+        while at < len(lines):
+            header = msgspec.convert(lines[at], ReplicaHeader)
+            rows = lines[at + 1 : at + 1 + header.count]
+            if len(rows) < header.count:
+                raise ValueError(f"log {header.log} has {len(rows)} of {header.count} records")
+            records = msgspec.convert(rows, tuple[ReplicaRecord, ...])
+            found.append(msgspec.convert({**lines[at], "records": records}, ReplicaLog))
+            at += 1 + header.count
+    except ValueError as error:  # a ValidationError is one
+        problems.append(f"The dump of replicas {where} is not one and is left out ({error}).")
+        return []
+    return found
 
 
 def _record(line: dict[str, Any]) -> CommittedRecord:

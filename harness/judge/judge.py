@@ -337,6 +337,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         operations=tuple(record.operations),
         state_events={node: tuple(events) for node, events in record.state_events.items()},
         committed_logs=record.committed_logs,
+        replica_logs=record.replica_logs,
         digests=record.digests,
         voters=len(record.node_names) - len(record.observers),
         observers=frozenset(record.observers),

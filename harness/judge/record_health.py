@@ -9,7 +9,7 @@ system's doing.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from splitbrain.checker.names import MEMBER_DIGESTS, STATE_EVENTS, can_judge
+from splitbrain.checker.names import MEMBER_DIGESTS, REPLICA_LOGS, STATE_EVENTS, can_judge
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import is_unsealed
@@ -18,6 +18,7 @@ from splitbrain.harness.judge.evidence_loader import RunRecord
 
 #: Phase in which all evidence is in the folder.
 _COLLECTED = "collected"
+_REPLICAS = "replicas"
 _NAMED_MAX = 3
 
 
@@ -110,13 +111,18 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
         silent = [node for node in record.node_names if node not in record.state_events]
         if silent:
             yield f"There are no state events of {', '.join(silent)}."
-    without_logs = {MEMBER_DIGESTS, *([STATE_EVENTS] if plan.declares_state_events else [])}
+    without_logs = {MEMBER_DIGESTS, REPLICA_LOGS}
+    without_logs |= {STATE_EVENTS} if plan.declares_state_events else set()
     needs_logs = any(not can_judge(name, without_logs) for name in plan.checkers)
     # A run that ended at a violation was never healed, and could leave no logs.
     if needs_logs and not record.living and not record.ended_at_violation:
         missing = [node for node in record.node_names if node not in record.committed_logs]
         if missing:
             yield f"There is no committed log of {', '.join(missing)}."
+    if _REPLICAS in plan.checkers and not record.living and not record.ended_at_violation:
+        dumped = {node for replicas in record.replica_logs.values() for node in replicas}
+        if missing := [node for node in plan.nodes if node not in dumped]:
+            yield f"There is no replica of {', '.join(missing)}."
 
 
 def _first_gap(events: Sequence[StateEvent]) -> str | None:

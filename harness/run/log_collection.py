@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from splitbrain.contracts.budget import Budget, Unlimited
-from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.committed import CommittedLog, ReplicaHeader, ReplicaLog
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
@@ -47,20 +47,17 @@ def collect_node(runtime: Runtime, folder: RunFolder, node: NodeName) -> None:
 
 
 def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> list[str]:
-    """Dump the committed logs of all nodes whose data were fetched; what could not be, in words.
+    """Dump the logs of all nodes whose data were fetched; what could not be, in words.
 
     A data folder that the adapter cannot read is a finding about the system or about a planted
     disk fault, not a failure of the harness: the dump is then missing, and checkers say so.
-    Systems that show no committed log leave their output and data alone.
+    Systems that show neither a committed log nor replicas leave their output and data alone.
     """
-    if not system.declares_committed_logs:
+    if not (system.declares_committed_logs or system.declares_replica_logs):
         return []
     found = [node for node in nodes if (folder.node(node) / DATA_FOLDER).is_dir()]
     problems = [f"{node}: its data were not fetched" for node in nodes if node not in found]
-    payloads = [
-        (system, node, folder.node(node) / DATA_FOLDER, folder.committed_log(node))
-        for node in found
-    ]
+    payloads = [(system, node, folder) for node in found]
     if not _can_be_sent(system):
         # An adapter that holds on to this process is asked in it.
         results = [_dump_here(payload) for payload in payloads]
@@ -77,20 +74,24 @@ def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> l
     ]
 
 
-def dump_log(payload: tuple[System, NodeName, Path, Path], _budget: Budget) -> str | None:
-    """In a worker: dump one node's committed log; what could not be read, or None."""
-    system, node, data, target = payload
+def dump_log(payload: tuple[System, NodeName, RunFolder], _budget: Budget) -> str | None:
+    """In a worker: dump one node's logs; what could not be read, or None."""
+    system, node, folder = payload
+    data = folder.node(node) / DATA_FOLDER
     # The system under test, or who sent the folder, may have put anything there.
     if (found := foreign_entry(data)) is not None:
         return f"its data hold {found}, so that nothing of them is read"
     try:
-        write_committed_log(target, system.committed_log(node, data))
+        if system.declares_committed_logs:
+            write_committed_log(folder.committed_log(node), system.committed_log(node, data))
+        if system.declares_replica_logs:
+            write_replica_logs(folder.replica_logs(node), system.replica_logs(node, data))
     except HarnessError as error:
         return str(error)
     return None
 
 
-def _dump_here(payload: tuple[System, NodeName, Path, Path]) -> str | None:
+def _dump_here(payload: tuple[System, NodeName, RunFolder]) -> str | None:
     try:
         return dump_log(payload, Unlimited())
     # A defect of the adapter costs the dump, as it does in a worker.
@@ -117,3 +118,21 @@ def write_committed_log(path: Path, log: CommittedLog) -> None:
     lines = [encode(header), *(encode(record) for record in log.records), b""]
     with tell_refusal("write the dump of a log", path):
         write_atomically(path, b"\n".join(lines))
+
+
+def write_replica_logs(path: Path, logs: Sequence[ReplicaLog]) -> None:
+    """Write a dump, whole or not at all: for each replica a header, then a line per record.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    encode = msgspec.json.encode
+    lines: list[bytes] = []
+    for log in logs:
+        header = ReplicaHeader(
+            **{name: getattr(log, name) for name in ReplicaHeader.__struct_fields__[:-1]},
+            count=len(log.records),
+        )
+        lines += [encode(header), *map(encode, log.records)]
+    with tell_refusal("write the dump of replicas", path):
+        write_atomically(path, b"".join(line + b"\n" for line in lines))

@@ -5,10 +5,13 @@ Must never start or stop a node: the runtime does.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from splitbrain.contracts.committed import ReplicaLog
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.groups import GROUPS
 from splitbrain.contracts.log import LOG
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName
@@ -17,12 +20,22 @@ from splitbrain.contracts.system import (
     CLIENT_PORT,
     ONLY_IMAGES,
     PEER_PORT,
+    AllowedAnomaly,
     Canary,
     Tempo,
 )
+from splitbrain.contracts.transforms import TRANSFORM
 from splitbrain.systems.kafka import properties
-from splitbrain.systems.kafka.cluster import OF_CLIENTS, KafkaCluster
+from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaCluster
+from splitbrain.systems.kafka.group_settings import (
+    CLASSIC,
+    GROUP_PROTOCOL,
+    OFFSETS_GO,
+    TRANSFORM_OFFSETS,
+)
+from splitbrain.systems.kafka.properties import BOUNDS, NUMBERS
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
+from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.servers import Server, ServerSystem
 
 if TYPE_CHECKING:
@@ -46,6 +59,7 @@ _OWN_RELEASE: Final = "4.3.1"
 _OF_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     ELIGIBLE: ("0",),
     TRANSACTIONS: ("2",),
+    GROUP_PROTOCOL: (CLASSIC,),
     _UNCLEAN: ("false",),
 }
 #: Start of the names of nodes that are no brokers.
@@ -71,6 +85,8 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     canary = Canary(nemesis="partition:leader", workload=LOG, settings={"acks": "1"})
     node_counts = range(1, 6)
     observers_serve = False
+    declares_replica_logs = True
+    bounds = BOUNDS
     log_patterns = (
         LogPattern(r"\bFATAL\b", "The node gave up."),
         LogPattern("java.lang.OutOfMemoryError", "The node's heap is too small."),
@@ -92,6 +108,9 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             _MIN_IN_SYNC: ("2", "1", "3"),
             _UNCLEAN: ("false", "true"),
             TRANSACTIONS: ("1",),
+            GROUP_PROTOCOL: release.group_protocols,
+            TRANSFORM_OFFSETS: OFFSETS_GO,
+            **NUMBERS,
             **release.settings,
             **release.features,
             _CONTROLLERS: ("0", "1", "3"),
@@ -188,7 +207,9 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         else:
             role = properties.combined(server, advertises_controllers=advertises)
         known_as = self._beside.known_as if self._beside else properties.voters_of
-        chosen = {name: self.setting(name) for name in (_UNCLEAN, *self._release.settings)}
+        chosen = {
+            name: self.setting(name) for name in (_UNCLEAN, *NUMBERS, *self._release.settings)
+        }
         return {
             **known_as(beside or brokers),
             **role,
@@ -196,6 +217,24 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             **properties.replicating(len(brokers), self.setting(_MIN_IN_SYNC)),
             **chosen,
         }
+
+    def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
+        """Read a broker's segments of the topic that clients use."""
+        return () if _is_beside(node) else replica_logs(node, data_folder / "log", USUAL_TOPIC)
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Logs, sets whose elements are records, groups of consumers, and transforms."""
+        return (*super().workloads(state_machine), GROUPS, TRANSFORM)
+
+    def allowed(self) -> Sequence[AllowedAnomaly]:
+        """Return what a coordinator answers that was replaced and does not know it, too."""
+        why = "a coordinator that was replaced and does not know it answers, too"
+        return (*super().allowed(), AllowedAnomaly(GROUPS, "stale-offset", why))
+
+    def driver_options(self) -> dict[str, str]:
+        """Return what groups and transforms are told, too."""
+        mine = {name: self.setting(name) for name in (GROUP_PROTOCOL, TRANSFORM_OFFSETS)}
+        return {**super().driver_options(), **mine}
 
     def versions(self) -> dict[str, str]:
         """Return the release; ``plan.json`` has the digests of images."""

@@ -99,7 +99,7 @@ class Topic(msgspec.Struct, frozen=True):
         return zlib.crc32(key.encode()) % self.partitions
 
 
-class _Attempt:
+class Attempt:
     """An operation under way."""
 
     #: Node that is named in its completion.
@@ -134,7 +134,7 @@ class KafkaClient:
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
-        attempt = _Attempt()
+        attempt = Attempt()
         try:
             async with asyncio.timeout(timeout_s):
                 done = await self._perform(operation, timeout_s, attempt)
@@ -155,7 +155,7 @@ class KafkaClient:
         self._forget()
         return Completion("info" if attempt.is_sent else "fail", error=error)
 
-    async def _perform(self, operation: Operation, timeout_s: float, attempt: _Attempt) -> Any:
+    async def _perform(self, operation: Operation, timeout_s: float, attempt: Attempt) -> Any:
         key, value = operation.key or "", operation.value
         if operation.f == POLL:
             return [await self._poll(value[0], timeout_s, is_final=operation.final)]
@@ -171,7 +171,7 @@ class KafkaClient:
         return value
 
     async def _send(
-        self, part: Sequence[Any], timeout_s: float, attempt: _Attempt, *, is_transactional: bool
+        self, part: Sequence[Any], timeout_s: float, attempt: Attempt, *, is_transactional: bool
     ) -> list[Any]:
         _, key, value = part
         producer = None
@@ -181,13 +181,13 @@ class KafkaClient:
         return [SEND, key, value if offset is None else [offset, value]]
 
     async def _transact(
-        self, operation: Operation, timeout_s: float, attempt: _Attempt
+        self, operation: Operation, timeout_s: float, attempt: Attempt
     ) -> list[Any]:
         """Send and read in a transaction; until its commit is asked for it certainly fails.
 
         Where it does, its producer goes, and the next one of this id has it aborted.
         """
-        producer, within = self._producer(is_transactional=True), _Attempt()
+        producer, within = self._producer(is_transactional=True), Attempt()
         last, is_late = operation.value[-1], self._topic.producers.has_late_records
         late = last if is_late and operation.f == ABORT and last[0] == SEND else None
         done: list[Any] = []
@@ -263,7 +263,7 @@ class KafkaClient:
         partition = self._topic.partition_of(key)
         end = await self._end(connection, partition)
         found, _ = await connection.records(self._topic.name, partition, end)
-        elements = [_decoded(value) for _, value in found]
+        elements = [decoded(value) for _, value in found]
         return sorted(element for set_, element in elements if set_ == key)
 
     async def _poll(self, asked: Sequence[Any], timeout_s: float, *, is_final: bool) -> list[Any]:
@@ -293,7 +293,7 @@ class KafkaClient:
                 most=None if is_final else _POLLED_MAX,
                 isolation=topic.isolation,
             )
-            read[str(partition)] = [[offset, _decoded(value)[1]] for offset, value in found]
+            read[str(partition)] = [[offset, decoded(value)[1]] for offset, value in found]
         self._places = places
         at = {str(partition): place for partition, place in places.items()}
         beyond = {log: end for log, end in ends.items() if end > at[log]}
@@ -304,7 +304,7 @@ class KafkaClient:
         partition: int,
         record: tuple[str, Any],
         timeout_s: float,
-        attempt: _Attempt,
+        attempt: Attempt,
         producer: Producer | None,
     ) -> int | None:
         """Have a record appended; returns its offset, None where the broker does not know it.
@@ -341,7 +341,7 @@ class KafkaClient:
         partition: int,
         value: bytes,
         timeout_s: float,
-        attempt: _Attempt,
+        attempt: Attempt,
         producer: Producer | None,
     ) -> tuple[int, int]:
         """Send a record once; whoever may send it again has less time for each try."""
@@ -368,7 +368,7 @@ class KafkaClient:
         return await connection.produce(topic.name, partition, value, topic.acks, timeout_ms, stamp)
 
 
-def _decoded(value: bytes) -> tuple[str, Any]:
+def decoded(value: bytes) -> tuple[str, Any]:
     """Return the set or log, and the element, of a record that is ours."""
     try:
         return msgspec.json.decode(value, type=tuple[str, Any])

@@ -21,6 +21,8 @@ from splitbrain.systems.questions import Endpoints, not_yet
 if TYPE_CHECKING:
     from splitbrain.systems.kafka.driver import KafkaDriver
 
+#: All of a run's records are in it, unless somebody chose another.
+USUAL_TOPIC: Final = "splitbrain"
 #: Traits of clients, which their driver knows: settings and the values that they can have.
 OF_CLIENTS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "acks": ("all", "1"),
@@ -61,8 +63,8 @@ class KafkaCluster(System):
         return driver.open_client(route.node, driver.targets[route.node])
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
-        """Return who says that it leads the first log; of several the newest."""
-        return asyncio.run(self._driver_at(runtime).leader_of(0, timeout_s))
+        """Return who says that it leads the first log, or the group; of several the newest."""
+        return asyncio.run(self._driver_at(runtime).leader_of_first(timeout_s))
 
     def converged(self, runtime: Endpoints) -> None:
         """Return when all brokers name the same leaders, and all replicas are in sync."""

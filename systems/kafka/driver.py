@@ -15,13 +15,23 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
+from splitbrain.contracts.groups import GROUPS
 from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
+from splitbrain.contracts.transforms import TRANSFORM
 from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
+from splitbrain.systems.kafka.cluster import USUAL_TOPIC
+from splitbrain.systems.kafka.coordinator import (
+    OFFSETS,
+    GroupKind,
+    committed_offsets,
+    find_coordinator,
+    partition_of,
+)
 from splitbrain.systems.kafka.errors import (
     NO_ERROR,
     NOT_CONTROLLER,
@@ -38,11 +48,21 @@ from splitbrain.systems.kafka.exchange import (
     View,
     opened,
 )
+from splitbrain.systems.kafka.group_settings import (
+    APART,
+    CLASSIC,
+    GROUP_PROTOCOL,
+    OFFSETS_GO,
+    SESSION_MS,
+    TRANSFORM_OFFSETS,
+)
+from splitbrain.systems.kafka.groups import GroupClient
 from splitbrain.systems.kafka.producer import (
     TRANSACTION_TIMEOUT_MS,
     TRANSACTION_VERSIONS,
     ProducerKind,
 )
+from splitbrain.systems.kafka.transforms import TransformClient
 from splitbrain.systems.questions import not_yet
 
 _TIMEOUT_S: Final = 5.0
@@ -59,12 +79,17 @@ _CHOICES: Final = {
     _TRANSACTIONS: TRANSACTION_VERSIONS,
     _LATE_ENDS: ("no", "yes"),
     _LATE_RECORDS: ("no", "yes"),
+    TRANSFORM_OFFSETS: OFFSETS_GO,
 }
 #: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
 #: as long again for one that has just become it.
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
 _PARTITIONS_MAX: Final = 1000
+_GROUP: Final = "splitbrain-group"
+_NOBODY: Final = LeaderView(None, None)
+#: Members whose clients are gone have a session from whoever coordinates them now.
+_MEMBERS_GONE_S: Final = 2 * SESSION_MS / 1000
 
 
 class KafkaDriver(Driver):
@@ -108,20 +133,26 @@ class KafkaDriver(Driver):
             transaction_version=chosen[_TRANSACTIONS],
             has_late_ends=chosen[_LATE_ENDS] == "yes",
             has_late_records=chosen[_LATE_RECORDS] == "yes",
+            commits_offsets_apart=chosen[TRANSFORM_OFFSETS] == APART,
         )
-        partitions = _count(options, "partitions", _PARTITIONS_MAX) or 12
-        if workload == LOG and partitions < len(LOGS):
+        of_offsets = workload in (GROUPS, TRANSFORM)
+        usual = len(LOGS) if of_offsets else 12
+        partitions = _count(options, "partitions", _PARTITIONS_MAX) or usual
+        if (workload == LOG or of_offsets) and partitions < len(LOGS):
             raise UsageError(
                 f"--setting partitions={partitions} leaves no place for {len(LOGS)} logs",
                 f"Give {len(LOGS)} or more",
             )
         self._topic = Topic(
-            options.get("topic") or "splitbrain",
+            options.get("topic") or USUAL_TOPIC,
             partitions,
             _ACKS[chosen["acks"]],
             producers,
-            reads_committed=workload == LOG,
+            reads_committed=workload in (LOG, TRANSFORM),
         )
+        protocol = options.get(GROUP_PROTOCOL, CLASSIC)
+        self._group = GroupKind(_GROUP, self._topic.name, protocol) if of_offsets else None
+        self._workload = workload
         #: Transactional ids that no client has: the next one to take it ends what was left open.
         self._free_ids: list[str] = []
         self.access = OPEN
@@ -139,6 +170,10 @@ class KafkaDriver(Driver):
                     if view.partitions is None:
                         await self._create([*view.brokers])
                         view = await connection.view(self._topic.name)
+                    if self._group:
+                        await find_coordinator(connection, self._group.name)
+            except RefusedError as error:
+                raise _unfit(f"it names no coordinator of groups yet: {error.name}") from error
             except EOFError as error:
                 raise _unfit(
                     "it ends the connection, as no plain listener of Kafka does"
@@ -190,8 +225,11 @@ class KafkaDriver(Driver):
 
     def open_client(self, node: NodeName, there: Address) -> KafkaClient:
         """Return a fresh client, which asks this node first."""
-        own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         targets = {**self.targets, node: there}
+        if self._group:
+            kind = GroupClient if self._workload == GROUPS else TransformClient
+            return kind(node, targets, self._topic, self._group, self.access)
+        own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append, self.access)
 
     def __getstate__(self) -> dict[str, object]:
@@ -205,30 +243,37 @@ class KafkaDriver(Driver):
 
     async def leader(self, timeout_s: float) -> LeaderView:
         """Return who says that it leads the one partition; of several the newest."""
-        return await self.leader_of(0, timeout_s) if self.names_leaders else LeaderView(None, None)
+        return await self.leader_of_first(timeout_s) if self.names_leaders else _NOBODY
 
-    async def leader_of(self, partition: int, timeout_s: float) -> LeaderView:
+    async def leader_of_first(self, timeout_s: float) -> LeaderView:
+        """Return who says that it leads the first partition, or coordinates the group."""
+        if self._group:
+            return await self._leader_of(OFFSETS, partition_of(self._group.name), timeout_s)
+        return await self._leader_of(self._topic.name, 0, timeout_s)
+
+    async def _leader_of(self, topic: str, partition: int, timeout_s: float) -> LeaderView:
         """Return who says that it leads a partition; of several the newest."""
         ends = await asyncio.gather(
-            *(self._end_at(node, partition, timeout_s) for node in self.targets)
+            *(self._end_at(node, topic, partition, timeout_s) for node in self.targets)
         )
         found = [
             LeaderView(node, end.epoch)
             for node, end in zip(self.targets, ends, strict=True)
             if end is not None
         ]
-        return max(found, key=lambda view: view.epoch or 0, default=LeaderView(None, None))
+        return max(found, key=lambda view: view.epoch or 0, default=_NOBODY)
 
     async def _end_at(
         self,
         node: NodeName,
+        topic: str,
         partition: int,
         timeout_s: float,
         isolation: int = READ_UNCOMMITTED,
     ) -> End | None:
         with suppress(OSError, EOFError, NotKafkaError, RefusedError):
             async with self._connected(node, timeout_s) as connection:
-                return await connection.end(self._topic.name, partition, isolation)
+                return await connection.end(topic, partition, isolation)
         return None
 
     async def _require_no_transactions(self) -> None:
@@ -239,7 +284,7 @@ class KafkaDriver(Driver):
         for log in LOGS if may_be_open else ():
             for node in self.targets:
                 high, stable = [
-                    await self._end_at(node, int(log), _TIMEOUT_S, isolation)
+                    await self._end_at(node, self._topic.name, int(log), _TIMEOUT_S, isolation)
                     for isolation in (READ_UNCOMMITTED, READ_COMMITTED)
                 ]
                 if high and stable and stable.offset < high.offset:
@@ -263,15 +308,42 @@ class KafkaDriver(Driver):
                 raise _unfit(f"{node} and {next(iter(self.targets))} name different leaders")
         if self._topic.reads_committed:
             await self._require_no_transactions()
+        if self._group:
+            await self._require_no_members(self._group)
 
-    async def _partitions_at(self, node: NodeName) -> Sequence[Partition]:
+    async def _require_no_members(self, group: GroupKind) -> None:
+        """Raise HarnessError unless one broker coordinates, and no client of the load is left."""
+        rows = await self._partitions_at(next(iter(self.targets)), OFFSETS)
+        for row in rows:
+            if row.leader < 0 or row.in_sync != row.replicas:
+                raise _unfit(f"not all replicas are in sync of partition {row.number} of {OFFSETS}")
+        found: list[NodeName] = []
+        for node in self.targets:
+            try:
+                async with self._connected(node, _TIMEOUT_S) as connection:
+                    await committed_offsets(connection, group)
+            except RefusedError:
+                continue
+            except (OSError, EOFError, NotKafkaError) as error:
+                raise _unfit(f"{node} does not answer: {in_one_line(error)}") from error
+            found.append(node)
+        if len(found) != 1:
+            raise _unfit(f"{' and '.join(found) or 'nobody'} would coordinate the group")
+        if self._settled_at is None:
+            self._settled_at = time.monotonic()
+        has_members = self._workload == GROUPS
+        if has_members and time.monotonic() - self._settled_at < _MEMBERS_GONE_S:
+            raise _unfit("members that are gone may be in the group yet")
+
+    async def _partitions_at(self, node: NodeName, topic: str | None = None) -> Sequence[Partition]:
+        topic = topic or self._topic.name
         try:
             async with self._connected(node, _TIMEOUT_S) as connection:
-                partitions = (await connection.view(self._topic.name)).partitions
+                partitions = (await connection.view(topic)).partitions
         except (OSError, EOFError, NotKafkaError) as error:
             raise _unfit(f"{node} does not answer: {in_one_line(error)}") from error
         if not partitions:
-            raise _unfit(f"{node} does not know the topic {self._topic.name!r}")
+            raise _unfit(f"{node} does not know the topic {topic!r}")
         return partitions
 
     @asynccontextmanager

@@ -16,13 +16,16 @@ import msgspec
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.producer import ProduceRequest  # pyright: ignore[reportMissingTypeStubs]
 from kafka.protocol.producer.transaction import (
+    AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
+    TxnOffsetCommitRequest,
 )
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.systems.kafka.brokers import Brokers
+from splitbrain.systems.kafka.coordinator import GroupKind
 from splitbrain.systems.kafka.errors import RefusedError, require_none
 from splitbrain.systems.kafka.exchange import VERSIONS, KafkaConnection
 from splitbrain.systems.kafka.records import Stamp
@@ -39,6 +42,8 @@ _RAISES_EPOCHS: Final = "2"
 _PRODUCE_VERSION: Final = 12
 _END_VERSION: Final = 5
 _END_VERSION_BEFORE: Final = 1
+_OFFSETS_VERSION: Final = 5
+_OFFSETS_VERSION_BEFORE: Final = 3
 _INIT_VERSION: Final = 1
 _ADD_VERSION: Final = 1
 _FIND_VERSION: Final = 2
@@ -64,6 +69,8 @@ class ProducerKind(msgspec.Struct, frozen=True, kw_only=True):
     has_late_ends: bool = False
     #: The last record of a transaction that is aborted arrives behind its end (KAFKA-14402).
     has_late_records: bool = False
+    #: Offsets of what was read are committed behind the transaction and not with it.
+    commits_offsets_apart: bool = False
 
 
 class Producer:
@@ -85,10 +92,14 @@ class Producer:
         #: How often the coordinator was asked for the same, one way or another.
         self._asks = 0
 
-    async def stamp(self, partition: int, timeout_s: float) -> Stamp:
-        """Return the mark of the next record of a partition; raises Refused where none is had."""
+    async def begin(self, timeout_s: float) -> None:
+        """Have an id, and with it whatever the producer before had open aborted; raises Refused."""
         if self._id == _NO_ID:
             await self._begin(timeout_s)
+
+    async def stamp(self, partition: int, timeout_s: float) -> Stamp:
+        """Return the mark of the next record of a partition; raises Refused where none is had."""
+        await self.begin(timeout_s)
         in_transaction = self._transactional_id is not None
         if in_transaction and partition not in self._joined:
             if not self._raises_epochs:
@@ -112,6 +123,53 @@ class Producer:
     def has_records(self) -> bool:
         """Whether anything was sent in the transaction that is open."""
         return bool(self._joined)
+
+    async def add_offset(self, group: GroupKind, log: str, offset: int, timeout_s: float) -> None:
+        """Have an offset committed with the transaction; raises RefusedError."""
+        if not self._raises_epochs:
+            await self._ask_coordinator(lambda: self._joining_offsets(group), timeout_s)
+        kind = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+        row = kind.TxnOffsetCommitRequestPartition(
+            partition_index=int(log),
+            committed_offset=offset,
+            committed_leader_epoch=_NO_ID,
+            committed_metadata="",
+        )
+
+        async def ask(connection: KafkaConnection) -> int:
+            answer = await connection.ask(
+                TxnOffsetCommitRequest(
+                    version=_OFFSETS_VERSION if self._raises_epochs else _OFFSETS_VERSION_BEFORE,
+                    transactional_id=self._transactional_id or "",
+                    group_id=group.name,
+                    producer_id=self._id,
+                    producer_epoch=self._epoch,
+                    generation_id=_NO_ID,
+                    member_id="",
+                    group_instance_id=None,
+                    topics=[kind(name=group.topic, partitions=[row])],
+                )
+            )
+            code = answer.topics[0].partitions[0].error_code
+            if code in _ELSEWHERE:
+                raise RefusedError(code)
+            return code
+
+        while True:
+            with suppress(Refused):
+                _, code = await self._brokers.first(ask, timeout_s)
+                if code != CONCURRENT_TRANSACTIONS:
+                    return require_none(code)
+            await asyncio.sleep(_AGAIN_S)
+
+    def _joining_offsets(self, group: GroupKind) -> Any:
+        return AddOffsetsToTxnRequest(
+            version=_ADD_VERSION,
+            transactional_id=self._transactional_id or "",
+            producer_id=self._id,
+            producer_epoch=self._epoch,
+            group_id=group.name,
+        )
 
     async def end(self, timeout_s: float, *, commits: bool) -> None:
         """Commit or abort the transaction.

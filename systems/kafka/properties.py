@@ -8,11 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT
+from splitbrain.systems.kafka import group_settings
 from splitbrain.systems.servers import Server
 
 #: A broker that is gone is fenced after three seconds and not nine.
 SESSION_S: Final = 3
 _SESSION_MS: Final = str(1000 * SESSION_S)
+#: Settings of brokers that are whole numbers, as Kafka has them, and their bounds.
+NUMBERS: Final[Mapping[str, str]] = {
+    "log.segment.bytes": str(1 << 30),
+    "log.flush.interval.messages": str((1 << 63) - 1),
+    "replica.lag.time.max.ms": "30000",
+}
+BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "log.segment.bytes": (1 << 20, (1 << 31) - 1),
+    "log.flush.interval.messages": (1, (1 << 63) - 1),
+    "replica.lag.time.max.ms": (1_000, 600_000),
+}
 _REPLICAS_MAX: Final = 3
 _IN_SYNC_OF_TRANSACTIONS: Final = 2
 #: Buffers are small where nobody compacts.
@@ -22,6 +34,7 @@ _BROKER: Final[Mapping[str, str]] = {
     "auto.create.topics.enable": "false",
     "transaction.state.log.num.partitions": "4",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    **group_settings.OF_BROKERS,
 }
 #: A broker looks for another controller after two seconds, where Kafka's own make it 20 and more.
 _ASKING_CONTROLLERS: Final[Mapping[str, str]] = {

@@ -91,11 +91,6 @@ _KEPT_LOG: Final = ("wal_keep_size", "64MB")
 _KEPT_LOG_OF_OLD: Final = ("wal_keep_segments", "64")
 #: The fewest of which a majority outlives one.
 _NODES_OF_FAILOVER: Final = 3
-#: Whole numbers among the settings: least and most.
-_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
-    "max_connections": (10, 1_000),
-    "think_time_ms": (0, 1_000),
-}
 _HOSTS: Final = "host all all all trust\nhost replication all all trust\n"
 
 
@@ -123,6 +118,10 @@ class PostgresSystem(ServerSystem):
         "failover": ("none", PATRONI),
         "synchronous_mode": tuple(MODES),
         "etcd_asked": ("any", "others"),
+    }
+    bounds: Mapping[str, tuple[int, int]] = {
+        "max_connections": (10, 1_000),
+        "think_time_ms": (0, 1_000),
     }
     conflicts = ("serialization-failure", "deadlock", "unique-violation")
     log_patterns = (
@@ -170,13 +169,6 @@ class PostgresSystem(ServerSystem):
                 f"postgresql@{self.version} has no program that copies a primary",
                 f"Give --nodes 1, or leave @{self.version} out",
             )
-        for name, (least, most) in _BOUNDS.items():
-            value = options.settings.get(name, str(least))
-            if not (value.isascii() and value.isdecimal() and least <= int(value) <= most):
-                raise UsageError(
-                    f"the setting {name} of postgresql cannot be {value!r}",
-                    f"Give a whole number from {least} to {most}",
-                )
         self._check_failover(options)
         names = options.settings.get("synchronous_standby_names", NOBODY)
         if not _STANDBY_NAMES.fullmatch(names):

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.member_digest import MemberDigest
@@ -46,13 +45,6 @@ from splitbrain.systems.zookeeper.status import (
 STATUS_TIMEOUT_S: Final = 2.0
 #: Only the leader listens at it: the port for elections is that by which links are probed.
 QUORUM_PORT: Final = "quorum"
-#: Numbers among the settings: least and most.
-_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
-    "tickTime": (50, 60_000),
-    "syncLimit": (1, 1000),
-    "initLimit": (1, 1000),
-    "snapCount": (2, 1_000_000_000),
-}
 
 
 class ZooKeeperSystem(ServerSystem):
@@ -76,6 +68,12 @@ class ZooKeeperSystem(ServerSystem):
         "forceSync": ("yes", "no"),
         "first-snapshot": ("flushed", "as-written"),
     }
+    bounds: Mapping[str, tuple[int, int]] = {
+        "tickTime": (50, 60_000),
+        "syncLimit": (1, 1000),
+        "initLimit": (1, 1000),
+        "snapCount": (2, 1_000_000_000),
+    }
     log_patterns = (
         LogPattern("exiting abnormally", "The server gave up."),
         LogPattern("Unable to load database on disk", "The data on disk cannot be read."),
@@ -97,13 +95,6 @@ class ZooKeeperSystem(ServerSystem):
     def check_options(self, options: Experiment) -> None:
         """Refuse what cannot be deployed."""
         super().check_options(options)
-        for name, (least, most) in _BOUNDS.items():
-            value = options.settings.get(name, "")
-            if value and not (value.isascii() and value.isdigit() and least <= int(value) <= most):
-                raise UsageError(
-                    f"the setting {name} of zookeeper cannot be {value!r}",
-                    f"It takes a whole number between {least} and {most}",
-                )
 
     def tempo(self) -> Tempo:
         """A leader is given up after ``syncLimit`` ticks without a word."""

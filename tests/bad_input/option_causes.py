@@ -303,7 +303,7 @@ images-alone | a system that has nothing but images
   zookeeper does not run on the runtime local. Use --runtime docker
 number-of-etcd | a number of entries that is none
   $ test --system etcd --setting snapshot-count=few
-  the setting snapshot-count of etcd cannot be 'few'. It takes a whole number between 10 and
+  the setting snapshot-count of etcd cannot be 'few'. Give a whole number from 10 to
   1000000000
 election-of-etcd | an election before a few heartbeats could come
   $ test --system etcd --setting election-timeout=200
@@ -324,7 +324,7 @@ replicas-of-nats | more nodes than a stream has replicas
   nats does not run on 7 nodes. Give --nodes one of 2, 3, 4, 5
 number-of-zookeeper | the length of a tick that is none
   $ test --system zookeeper --setting tickTime=soon
-  the setting tickTime of zookeeper cannot be 'soon'. It takes a whole number between 50 and 60000
+  the setting tickTime of zookeeper cannot be 'soon'. Give a whole number from 50 to 60000
 standby-names-of-postgresql | names of standbys that are none
   $ test --system postgresql --setting synchronous_standby_names=n2+n3
   the setting synchronous_standby_names of postgresql cannot be 'n2+n3'. It takes none, *, or as in

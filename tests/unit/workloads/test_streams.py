@@ -45,9 +45,11 @@ CASES = [
     ("long-fork", {}),
     ("rows", {}),
     ("log", {}),
+    ("groups", {}),
+    ("transform", {}),
 ]
 #: Workloads whose operations have no key: their parts do.
-OF_PARTS = ("list-append", "log", "long-fork", "rows", "rw-register")
+OF_PARTS = ("groups", "list-append", "log", "long-fork", "rows", "rw-register", "transform")
 #: Operations on a key before it is given up, where that is not 200; None: there is one key.
 PER_KEY = {"set": 500, "topics": 60, "unique-ids": None, **dict.fromkeys(OF_PARTS)}
 #: Functions of the final reads, where that is not ``read``; None: nothing can be read.
@@ -112,6 +114,8 @@ def test_every_function_of_a_workload_is_declared(name: str, options: dict[str, 
         ({"acquire", "release", "write"}, "lease"),
         ({"generate"}, "unique-ids"),
         ({"send", "poll"}, "log"),
+        ({"send", "consume", "commit"}, "groups"),
+        ({"send", "transform", "fetch-offsets"}, "transform"),
         ({"never-heard-of"}, "register"),
     ],
 )
@@ -346,9 +350,9 @@ def test_what_is_written_is_written_once(name: str) -> None:
         for asking in asked
         for value in (
             # A row is named a second time where it is deleted.
-            [part[2] for part in asking.value if part[0] not in ("poll", "delete")]
-            if name in OF_PARTS or asking.f == "txn"
-            else [asking.value]
+            [part[2] for part in asking.value or () if part[0] not in ("poll", "delete")]
+            if (name in OF_PARTS or asking.f == "txn") and not isinstance(asking.value, str)
+            else [None if name in OF_PARTS else asking.value]
         )
         if value is not None
     ]

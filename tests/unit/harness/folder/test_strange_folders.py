@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.names import NodeName
 from splitbrain.harness.campaign import cleaning
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.folder import store
@@ -218,7 +219,7 @@ def test_data_of_nodes_are_read_through_no_link(
     assert foreign_entry(run) is None
     target = run / "nodes" / "n1" / "log.jsonl"
     target.unlink()
-    told = dump_log((system("kraft"), "n1", data, target), None)  # type: ignore[arg-type]
+    told = dump_log((system("kraft"), NodeName("n1"), RunFolder(run)), None)  # type: ignore[arg-type]
     assert told is not None
     assert "inner/0.log, so that nothing of them is read" in told
     assert not target.exists()

@@ -1,14 +1,22 @@
 """Reading a run folder tolerates what a dead run leaves and says what it could not read."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from splitbrain.contracts.committed import RecordNumber, ReplicaLog, ReplicaRecord
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.judge.evidence_loader import load_run, read_committed_log, read_json_lines
+from splitbrain.harness.judge.evidence_loader import (
+    load_run,
+    read_committed_log,
+    read_json_lines,
+    read_replica_logs,
+)
 from splitbrain.harness.judge.fault_results import fault_results
+from splitbrain.harness.run.log_collection import write_replica_logs
 from splitbrain.history.fault_windows import fault_windows, longest_unavailability_ns
 from splitbrain.history.functions import USUAL
 from splitbrain.history.records import PairedOperation
@@ -49,6 +57,50 @@ def test_a_log_dump_that_stops_early_cannot_pass_for_a_short_log(tmp_path: Path)
     problems: list[str] = []
     assert read_committed_log(path, problems) is None
     assert "stops at offset 1 before its end 2" in problems[0]
+
+
+def dumped_replicas() -> list[ReplicaLog]:
+    return [
+        ReplicaLog(
+            *("n1", log, 0, 3, 2),
+            records=(
+                ReplicaRecord(0, 1, "aa", "v"),
+                ReplicaRecord(2, 1, "bb", [7], RecordNumber(9, 0, 4)),
+            )[:count],
+        )
+        for log, count in (("0", 2), ("11", 0))
+    ]
+
+
+def test_replicas_are_read_as_they_were_dumped(tmp_path: Path) -> None:
+    path = tmp_path / "replicas.jsonl"
+    write_replica_logs(path, dumped_replicas())
+    problems: list[str] = []
+    assert read_replica_logs(path, problems) == dumped_replicas()
+    assert problems == []
+    write_replica_logs(path, [])
+    assert read_replica_logs(path, problems) == problems == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda lines: [lines[0], lines[1]], "log 0 has 1 of 2 records"),
+        (lambda lines: lines[:1], "log 0 has 0 of 2 records"),
+        (lambda lines: lines[1:], "is not one and is left out"),
+        (lambda lines: [*lines[:2], b'{"offset": 1}', *lines[3:]], "is not one and is left out"),
+        (lambda lines: [*lines[:2], b"{", *lines[3:]], "are broken and left out"),
+    ],
+)
+def test_a_dump_of_replicas_that_is_damaged_is_left_out(
+    tmp_path: Path, spoil: Callable[[list[bytes]], list[bytes]], problem: str
+) -> None:
+    path = tmp_path / "replicas.jsonl"
+    write_replica_logs(path, dumped_replicas())
+    path.write_bytes(b"".join(line + b"\n" for line in spoil(path.read_bytes().splitlines())))
+    problems: list[str] = []
+    assert read_replica_logs(path, problems) == []
+    assert problem in problems[0]
 
 
 def test_an_empty_folder_is_read_with_its_gaps_told(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.committed import ReplicaLog, ReplicaRecord
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.folder.manifest import MANIFEST_NAME
@@ -61,6 +62,34 @@ def test_one_node_that_cannot_be_collected_costs_its_own_log(tmp_path: Path) -> 
     assert (again.exit_code, verdicts(again)) == (found.exit_code, verdicts(found))
 
 
+@pytest.mark.parametrize(
+    ("digests", "headline", "said"),
+    [
+        ({"n1": "a", "n2": "a", "n3": "a"}, "VALID", "3 replicas of 1 log have equal records"),
+        ({"n1": "a", "n2": "b", "n3": "a"}, "INVALID", "1 different-records: Log 0, offset 0"),
+        ({"n1": "a", "n2": "a"}, "UNKNOWN", "There is no replica of n3."),
+    ],
+)
+def test_replicas_that_a_system_shows_are_dumped_and_judged(
+    tmp_path: Path, digests: dict[str, str], headline: str, said: str
+) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.5)
+
+    class Replicated(type(run.system)):
+        declares_replica_logs = True
+
+        def replica_logs(self, node: NodeName, data_folder: Path) -> list[ReplicaLog]:
+            assert data_folder.is_dir()
+            records = [ReplicaRecord(0, 1, digests[node])] if node in digests else []
+            return [ReplicaLog(node, "0", 0, 1, 1, tuple(records))] if records else []
+
+    run.system = Replicated(run.quorum)
+    run.run()
+    found = judged_run(run)
+    assert found.headline == headline
+    assert said in " ".join(result.reason for result in found.checkers)
+
+
 @pytest.mark.parametrize("error", [ValueError("no such record"), RecursionError(), MemoryError()])
 def test_a_dump_that_crashes_costs_its_own_log(tmp_path: Path, error: Exception) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
@@ -86,6 +115,7 @@ from splitbrain.contracts.committed import CommittedLog
 
 class HangingSystem:
     declares_committed_logs = True
+    declares_replica_logs = False
 
     def committed_log(self, node, data):
         if node == "n1":

@@ -1,10 +1,13 @@
-"""Brokers of a pretended Kafka: one log each, and errors as a test wants them."""
+"""Brokers of a pretended Kafka: one log each, and errors as a test wants them.
+
+The module is longer than 400 lines because a broker is one state behind all of its answers.
+"""
 
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from kafka.protocol.admin import (
@@ -50,7 +53,7 @@ NOT_COORDINATOR = 16
 _AUTHENTICATION_FAILED = 58
 _FIRST_ID = 70
 _ELSEWHERE = Address("elsewhere", 9092)
-_ANSWERS: dict[Any, Any] = {
+ANSWERS: dict[Any, Any] = {
     AddPartitionsToTxnRequest: AddPartitionsToTxnResponse,
     DeleteTopicsRequest: DeleteTopicsResponse,
     DescribeConfigsRequest: DescribeConfigsResponse,
@@ -66,7 +69,6 @@ _ANSWERS: dict[Any, Any] = {
     SaslAuthenticateRequest: SaslAuthenticateResponse,
     SaslHandshakeRequest: SaslHandshakeResponse,
 }
-_KINDS = {request.API_KEY: request for request in _ANSWERS}
 
 
 class Shared(msgspec.Struct):
@@ -91,6 +93,9 @@ class Shared(msgspec.Struct):
 
 
 class FakeBroker:
+    #: Kinds of requests and of their answers.
+    kinds: ClassVar[dict[Any, Any]] = ANSWERS
+
     def __init__(self, number: int, shared: Shared) -> None:
         self.number, self.shared = number, shared
         self.address = Address("127.0.0.1", 0)
@@ -122,6 +127,8 @@ class FakeBroker:
         #: Names of requests that are never answered, or with the end of the connection.
         self.silent: set[str] = set()
         self.broken: set[str] = set()
+        #: Names of requests to what is awaited before they are answered.
+        self.waits: dict[str, asyncio.Event] = {}
         self.damages = False
         #: Own view of who leads; None: the cluster's.
         self.believes: int | None = None
@@ -136,15 +143,17 @@ class FakeBroker:
                 (size,) = struct.unpack(">i", await reader.readexactly(4))
                 frame = await reader.readexactly(size)
                 key, version, correlation = struct.unpack(">hhi", frame[:8])
-                kind: Any = _KINDS[key]
+                kind = next(kind for kind in self.kinds if key == kind.API_KEY)
                 name = kind.__name__.removesuffix("Request")
                 self.heard.append(name)
                 if name in self.silent:
                     continue
                 if name in self.broken:
                     break
+                if name in self.waits:
+                    await self.waits[name].wait()
                 request = kind.decode(frame, version=version, header=True)
-                answer = getattr(self, f"_{name.lower()}")(request, _ANSWERS[kind])
+                answer = getattr(self, f"_{name.lower()}")(request, self.kinds[kind])
                 answer.API_VERSION = version
                 answer.with_header(correlation_id=correlation)
                 writer.write(answer.encode(framed=True, header=True))
@@ -158,7 +167,7 @@ class FakeBroker:
             answer.ApiVersion(
                 api_key=key, min_version=0, max_version=self.versions_max.get(key, 30)
             )
-            for key in _KINDS
+            for key in (kind.API_KEY for kind in self.kinds)
         ]
         features = [
             answer.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=0)
@@ -382,11 +391,11 @@ def _batch(offset: int, *values: bytes) -> bytes:
 
 @asynccontextmanager
 async def brokers(
-    count: int = 1, topics: dict[str, int] | None = None
+    count: int = 1, topics: dict[str, int] | None = None, kind: type[FakeBroker] = FakeBroker
 ) -> AsyncIterator[Sequence[FakeBroker]]:
     """Brokers that listen; the first leads everything."""
     shared = Shared(count, dict(topics or {}))
-    found = [FakeBroker(number, shared) for number in range(1, count + 1)]
+    found = [kind(number, shared) for number in range(1, count + 1)]
     async with AsyncExitStack() as open_ones:
         for broker in found:
             server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)

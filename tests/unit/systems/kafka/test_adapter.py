@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from splitbrain.contracts.errors import HarnessError, UsageError
@@ -13,6 +14,8 @@ from splitbrain.runtimes.docker import jars
 from splitbrain.runtimes.docker.images import ROOT
 from splitbrain.systems import registry
 from splitbrain.systems.kafka.adapter import KafkaSystem
+from splitbrain.systems.kafka.group_settings import SESSION_MS
+from splitbrain.systems.kafka.groups import GroupClient
 from tests.unit.systems.pod_place import pod_place
 
 
@@ -62,6 +65,7 @@ def test_nodes_are_brokers_and_voters_and_know_each_other(tmp_path: Path) -> Non
     assert found["controller.quorum.voters"] == "1@n1:9093,2@n2:9093,3@n3:9093"
     assert found["advertised.listeners"] == "PLAINTEXT://n2:9092,CONTROLLER://n2:9093"
     assert (found["log.dirs"], found["min.insync.replicas"]) == ("/data/log", "2")
+    assert found["log.flush.interval.messages"] == "9223372036854775807"
     assert found["unclean.leader.election.enable"] == "false"
     assert found["transaction.partition.verification.enable"] == "true"
 
@@ -76,7 +80,12 @@ def test_no_more_replicas_are_asked_to_be_in_sync_than_there_are(
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
-    [({"acks": "2"}, "does not know '2' as acks"), ({"min_insync": "2"}, "has no setting")],
+    [
+        ({"acks": "2"}, "does not know '2' as acks"),
+        ({"min_insync": "2"}, "has no setting"),
+        ({"log_segment_bytes": "1000"}, "log.segment.bytes of kafka cannot be '1000'"),
+        ({"replica_lag_time_max_ms": "soon"}, "replica.lag.time.max.ms of kafka cannot be 'soon'"),
+    ],
 )
 def test_a_setting_that_there_is_not_is_refused(settings: dict[str, str], problem: str) -> None:
     system = system_with(3, **settings)
@@ -102,6 +111,20 @@ def test_acks_reach_the_clients() -> None:
         system = system_with(3, acks=acks)
         client = system._driver_at(Nowhere()).open_client(node, there)
         assert client._topic.acks == number
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_protocol_of_groups_reaches_their_members(tmp_path: Path, protocol: str) -> None:
+    system = system_with(3, group_protocol=protocol)
+    assert system.experiment is not None
+    system.experiment = msgspec.structs.replace(system.experiment, workload="groups")
+    client = system._driver_at(Nowhere()).open_client(NodeName("n1"), Address("127.0.0.1", 1))
+    assert isinstance(client, GroupClient)
+    assert client._coordinator.group.protocol == protocol
+    assert "groups" in system.workloads(None)
+    found = configuration(tmp_path, system, "n1")
+    assert int(found["group.min.session.timeout.ms"]) <= SESSION_MS
+    assert found["group.consumer.session.timeout.ms"] == str(SESSION_MS)
 
 
 def test_each_release_is_an_image_of_its_own_with_its_locks() -> None:
@@ -202,6 +225,12 @@ def test_brokers_live_under_our_controllers(tmp_path: Path) -> None:
         ("3.9.2", {"eligible_leader_replicas_version": "1"}, "has no setting 'eligible"),
         ("3.9.2", {"transaction_version": "2"}, "does not know '2' as transaction.version"),
         ("3.5.2", {"transaction_partition_verification_enable": "true"}, "has no setting"),
+        ("3.9.2", {"group_protocol": "consumer"}, "does not know 'consumer' as group.protocol"),
+        (
+            None,
+            {"metadata": "splitbrain", "controllers": "1", "group_protocol": "consumer"},
+            "does not know 'consumer' as group.protocol",
+        ),
     ],
 )
 def test_what_a_release_lacks_is_refused(

@@ -1,0 +1,33 @@
+"""Settings of consumer groups: of the protocol, and of brokers so that members are missed soon."""
+
+from collections.abc import Mapping
+from typing import Final
+
+#: Setting of a run, under the name that consumers have for it.
+GROUP_PROTOCOL: Final = "group.protocol"
+#: Members agree on a generation by way of a leader, who shares out; or the coordinator shares out,
+#: and members have epochs of their own (KIP-848).
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
+#: A member that is silent for so long is removed, and one that is late for a rebalance: operations
+#: have a second, and a join is part of one.
+SESSION_MS: Final = 2000
+REBALANCE_MS: Final = 500
+OFFSETS_PARTITIONS: Final = 4
+#: Of brokers. A group that has no members is not forgotten within a run, since its generations
+#: would begin anew.
+OF_BROKERS: Final[Mapping[str, str]] = {
+    "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
+    "offsets.retention.check.interval.ms": str(24 * 60 * 60 * 1000),
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.min.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.min.heartbeat.interval.ms": str(REBALANCE_MS),
+    "group.consumer.heartbeat.interval.ms": str(REBALANCE_MS),
+}
+#: Of transforms: whether the offset of what was read is committed in the transaction of the
+#: outputs, or by itself behind it, so that it may be lost where these are not.
+TRANSFORM_OFFSETS: Final = "offsets"
+APART: Final = "apart"
+OFFSETS_GO: Final = ("with-outputs", APART)

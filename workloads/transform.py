@@ -1,0 +1,82 @@
+"""Records that are read from a log, transformed, and written to another, each exactly once.
+
+All slots send to the inputs. By turns, of some hundred operations each, one slot transforms each
+input besides; it takes it from whoever had it, who may not know that yet: slots do not keep step,
+and one whose client was stuck goes on as if the input were its own.
+"""
+
+from typing import Any, Final, Self
+
+from splitbrain.contracts.draws import Draws
+from splitbrain.contracts.groups import FETCH_OFFSETS
+from splitbrain.contracts.log import LOGS, POLL, SEND
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.transforms import ABANDON, INPUTS, TRANSFORM
+from splitbrain.history.functions import READ, Function, Functions
+from splitbrain.workloads.keys import chosen
+
+#: Operations of a turn.
+_STRETCH: Final = 120
+_MIX_OF_WORKERS: Final = ((TRANSFORM, 12), (SEND, 6), (ABANDON, 4), (FETCH_OFFSETS, 1))
+_MIX_OF_OTHERS: Final = ((SEND, 20), (FETCH_OFFSETS, 1))
+_FUNCTIONS: Final[Functions] = {
+    SEND: Function("changes"),
+    TRANSFORM: Function("changes"),
+    # An abandoned one changes nothing that anybody sees.
+    ABANDON: READ,
+    FETCH_OFFSETS: READ,
+    POLL: READ,
+}
+
+
+class TransformWorkload:
+    """Sends of single records, and transactions that read some and write as many."""
+
+    name = TRANSFORM
+    checkers: tuple[str, ...] = ("exactly-once", "split-brain")
+    functions: Functions = _FUNCTIONS
+
+    def __init__(self, seed: int, slots: int) -> None:
+        self._seed, self._slots = seed, slots
+
+    @classmethod
+    def of(cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]) -> Self:
+        """There are no options; no slot only reads."""
+        chosen(cls.name, options, {})
+        return cls(seed, slots)
+
+    def operation(self, slot: int, n: int) -> Operation:
+        """Return the n-th operation of a slot."""
+        draws = Draws(self._seed, slot, n)
+        inputs = self._inputs_of(slot, n // _STRETCH)
+        kind = draws.weighted(_MIX_OF_WORKERS if inputs else _MIX_OF_OTHERS)
+        if kind == SEND:
+            log = INPUTS[draws.below(len(INPUTS))]
+            return Operation(SEND, None, [[SEND, log, n * self._slots + slot]])
+        if kind == FETCH_OFFSETS:
+            return Operation(kind, None, None)
+        return Operation(kind, None, inputs[draws.below(len(inputs))])
+
+    def _inputs_of(self, slot: int, turn: int) -> list[str]:
+        first = turn * len(INPUTS)
+        return [log for place, log in enumerate(INPUTS, first) if place % self._slots == slot]
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Nothing depends on outcomes: unknown ones cost the checker nothing."""
+
+    def final_reads(self) -> tuple[Operation, ...]:
+        """Each log as a whole, and what was committed of the inputs."""
+        polls = (Operation(POLL, None, [[POLL, {log: 0}]]) for log in LOGS)
+        return (*polls, Operation(FETCH_OFFSETS, None, None))
+
+    def at_observer(self, final_read: Operation) -> Operation | None:
+        """Only nodes that vote are asked."""
+        del final_read
+        return None
+
+    def options(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
+
+
+WORKLOAD: Final = TransformWorkload
