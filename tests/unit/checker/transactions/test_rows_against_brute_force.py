@@ -38,7 +38,7 @@ def test_choices_are_left_for_the_solver(level: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(row_search.RowSearch, "open_graph", counted)
     done = 0
-    while done < 3 * HISTORIES or (sum(found) < 5 and done < 10 * HISTORIES):
+    while done < 4 * HISTORIES or (sum(found) < 5 and done < 10 * HISTORIES):
         agree_with_brute_force(level, range(done, done + HISTORIES))
         done += HISTORIES
     assert sum(found) >= 5
