@@ -133,13 +133,13 @@ tidy: setup
 unit: setup
 	@$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 
-# What needs no engine goes first. Many tests wait, for an engine or a process, so a worker more than
-# there are cores. Of the longer ones a file stays with one worker: it has one Spark session, or one
-# cluster. Types are checked and tests compiled (once, where each worker would do it for itself) beside
-# what uses one core, and the files of the longer ones are listed, so that nobody collects twelve
-# thousand tests for some hundreds. While the unit tests run, images are made, a browser is installed,
-# and the tests marked alone come one after the other: they mostly wait, and no unit test leaves a dead
-# run where their sweeps would see it.
+# What needs no engine goes first. Many tests wait, for an engine, a process or the end of a load,
+# so there are more workers than cores. Of the longer ones a file stays with one worker: it has one
+# Spark session, or one cluster. Types are checked and tests compiled (once, where each worker would
+# do it for itself) beside what uses one core, and the files of the longer ones are listed, so that
+# nobody collects twelve thousand tests for some hundreds. While the unit tests run, images are
+# made, a browser is installed, and the tests marked alone come one after the other: they mostly
+# wait, and no unit test leaves a dead run where their sweeps would see it.
 test: WORKERS = $$(($$(nproc) + 1))
 test: setup ## all that gates a change: containers, Spark and browser too
 	@trap 'kill $$(jobs -p) 2> /dev/null || true' EXIT
@@ -160,7 +160,7 @@ test: setup ## all that gates a change: containers, Spark and browser too
 		mapfile -t alone < <(xargs grep -l "mark\.alone" < .tools/longer.txt)
 		$(PYTEST) -m "$(COSTLY) and alone" --durations=10 "$${alone[@]}"
 	} > .tools/beside.txt 2>&1 & beside=$$!
-	$(PYTEST) -q --numprocesses $(WORKERS) --longest-files 15 -m "$(UNIT)" && units=0 || units=$$?
+	$(PYTEST) -q --numprocesses $$(($(WORKERS) + 1)) --longest-files 15 -m "$(UNIT)" && units=0 || units=$$?
 	echo "unit tests after $$SECONDS s"
 	wait $$types || { cat .tools/types.txt; exit 1; }
 	tail -n 1 .tools/types.txt
