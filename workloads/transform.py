@@ -17,7 +17,7 @@ from splitbrain.workloads.keys import chosen
 
 #: Operations of a turn.
 _STRETCH: Final = 120
-_MIX_OF_WORKERS: Final = ((TRANSFORM, 12), (SEND, 6), (ABANDON, 4), (FETCH_OFFSETS, 1))
+_MIX_OF_WORKERS: Final = ((TRANSFORM, 12), (SEND, 5), (ABANDON, 6), (FETCH_OFFSETS, 1))
 _MIX_OF_OTHERS: Final = ((SEND, 20), (FETCH_OFFSETS, 1))
 _FUNCTIONS: Final[Functions] = {
     SEND: Function("changes"),

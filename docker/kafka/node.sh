@@ -14,5 +14,8 @@ until [ -s "$properties" ]; do sleep 0.05; done
 folder="$(sed -n 's/^log\.dirs=//p' "$properties")"
 if [ -n "$cluster" ] && [ ! -e "$folder/meta.properties" ]; then
     kafka kafka.tools.StorageTool format --cluster-id "$cluster" --config "$properties" "$@"
+    # It flushes nothing: a node whose power is cut soon after would find an empty file and never
+    # start again.
+    sync -f "$folder"
 fi
 exec kafka kafka.Kafka "$properties"
