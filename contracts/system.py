@@ -44,6 +44,8 @@ class LeaderView(msgspec.Struct, frozen=True):
 
     leader: NodeName | None
     epoch: int | None
+    #: Node that decides about metadata, where the data have leaders of their own.
+    controller: NodeName | None = None
 
 
 class Tempo(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,18 +151,17 @@ class System(ABC):
     settings: Mapping[str, str | tuple[str, ...]] = {}
     #: The least and the largest value of those that are whole numbers, which it holds them to.
     bounds: Mapping[str, tuple[int, int]] = {}
-
     #: Versions that ``NAME@VERSION`` chooses from, the usual one first; empty: there is no choice.
     offered_versions: Sequence[str] = ()
     #: The chosen one; None: the usual one, if any.
     chosen_version: str | None = None
-
     #: Runtimes that its nodes can live in; ``ONLY_IMAGES`` where images alone bring its programs.
     runtimes: Sequence[str] = ("docker", "local", SIMULATED)
 
     #: Whether clients ask ``observers``.
     observers_serve: bool = True
-    #: None: the adapter knows none.
+    #: Whether ``leader`` tells a controller, too.
+    names_controllers: bool = False
     canary: Canary | None = None
 
     @property

@@ -64,7 +64,12 @@ class Aim:
         self._leader: NodeName | None = None
         self._last_leader: NodeName | None = None
 
-    def view(self, leader: NodeName | None, ends: Mapping[NodeName, int]) -> ClusterView:
+    def view(
+        self,
+        leader: NodeName | None,
+        ends: Mapping[NodeName, int],
+        controller: NodeName | None = None,
+    ) -> ClusterView:
         """Return the cluster as seen now; call in the order of the looks."""
         if self._leader is not None and leader != self._leader:
             self._last_leader = self._leader
@@ -73,6 +78,7 @@ class Aim:
             nodes=self._voters,
             leader=leader,
             last_leader=self._last_leader,
+            controller=controller,
             ends=ends,
             observers=self._observers,
         )

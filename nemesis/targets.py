@@ -20,6 +20,8 @@ from splitbrain.contracts.names import NodeName
 LEADER = "leader"
 FOLLOWER = "follower"
 LAST_LEADER = "last-leader"
+#: The node that decides about metadata, of a system whose data have leaders of their own.
+CONTROLLER = "controller"
 ALL = "all"
 HALVES = "halves"
 #: The node whose log ends first.
@@ -28,7 +30,7 @@ LAGGARD = "laggard"
 THERE = "there"
 
 #: Every name of a target but ``random:K``, nodes' names, and what only a fault that waits can have.
-_SYMBOLS = (LEADER, FOLLOWER, LAST_LEADER, LAGGARD, ALL, HALVES)
+_SYMBOLS = (LEADER, FOLLOWER, LAST_LEADER, CONTROLLER, LAGGARD, ALL, HALVES)
 
 _RANDOM = re.compile(r"random(?::([1-9][0-9]?))?")
 
@@ -42,6 +44,8 @@ class ClusterView(msgspec.Struct, frozen=True):
     leader: NodeName | None = None
     #: Leader before the present one; while nobody leads, the last one.
     last_leader: NodeName | None = None
+    #: None where none is known.
+    controller: NodeName | None = None
     #: End offset of each node's log, as far as known.
     ends: Mapping[NodeName, int] = {}
     #: Where what the fault waits for has happened.
@@ -117,7 +121,8 @@ def check_target(
         )
     raise UsageError(
         f"there is no target {target!r} in a cluster of {', '.join((*nodes, *observers))}",
-        "Use leader, follower, last-leader, laggard, random:K, halves, all or a node's name",
+        "Use leader, follower, last-leader, controller, laggard, random:K, halves, all or a node's "
+        "name",
     )
 
 
@@ -175,6 +180,7 @@ def resolve(target: str, draw: int, view: ClusterView) -> tuple[NodeName, ...] |
 _ROLES: Final[dict[str, Callable[[ClusterView], NodeName | None]]] = {
     LEADER: lambda view: view.leader,
     LAST_LEADER: lambda view: view.last_leader,
+    CONTROLLER: lambda view: view.controller,
     THERE: lambda view: view.there,
 }
 

@@ -281,7 +281,8 @@ class NemesisDriver:
         with self._looking:
             view = self._ask_leader(self._patience.leader_query_us / _US_PER_S)
             self._progress.led_by(view.leader, view.epoch)
-            return self._aim.view(view.leader, {} if self._watch is None else self._watch.ends())
+            ends = {} if self._watch is None else self._watch.ends()
+            return self._aim.view(view.leader, ends, view.controller)
 
     def _do(self, carried: _Carried, act: Act) -> Done:
         """Do the part of an act that the other faults leave to it."""

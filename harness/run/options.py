@@ -27,10 +27,10 @@ from splitbrain.contracts.runtime import (
 )
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import System
-from splitbrain.harness.folder.plan_checkers import allowed_anomalies
 from splitbrain.harness.run.drawn_settings import settled_settings
 from splitbrain.harness.run.load.routes import reader_slots
 from splitbrain.harness.run.plan_choice import (
+    check_settled,
     failover_ms,
     notices_ms,
     noticing_of,
@@ -210,8 +210,7 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
         own = _own_settings(settings, experiment, system)
         if not experiment.settings:
             system.experiment = experiment = msgspec.structs.replace(experiment, settings=own)
-    system.check_options(experiment)
-    allowed_anomalies(system)
+    check_settled(experiment, faults, system)
     observers = tuple(system.observers(experiment))
     asked = observers if system.observers_serve else ()
     made = _workload(experiment, nodes, asked, seeds["workload"])

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.experiment import TIME_LIMIT_S_MAX
+from splitbrain.contracts.experiment import TIME_LIMIT_S_MAX, Experiment
 from splitbrain.contracts.fault import US_PER_MS, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.system import System
+from splitbrain.harness.folder.plan_checkers import allowed_anomalies
 from splitbrain.harness.folder.scenario_text import SCENARIO_FILE
 from splitbrain.history.blobs import is_blob, unpack
 from splitbrain.history.plan import PLAN_FILE_ENDINGS, Noticing
@@ -27,7 +28,7 @@ from splitbrain.nemesis.plan_file import (
     with_options,
 )
 from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
-from splitbrain.nemesis.targets import LEADER, random_target
+from splitbrain.nemesis.targets import CONTROLLER, LEADER, random_target
 
 #: Of a system that does not tell.
 _FAILOVER_MS = 2000
@@ -226,3 +227,18 @@ def _read_plan_file(path: Path) -> bytes:
             f"the plan file {path} cannot be read: {error.strerror or error}",
             "Name a file that exists, or fault kinds such as partition,kill",
         ) from error
+
+
+def check_settled(experiment: Experiment, faults: Sequence[Fault], system: System) -> None:
+    """Refuse what the system cannot be, have done to it, or allow, now that all is settled.
+
+    Raises:
+        UsageError: says what.
+    """
+    system.check_options(experiment)
+    allowed_anomalies(system)
+    if any(fault.target == CONTROLLER for fault in faults) and not system.names_controllers:
+        raise UsageError(
+            f"{system.name} has no {CONTROLLER}: who leads there decides about all",
+            f"Use {LEADER}, or a system that has one",
+        )

@@ -3,10 +3,13 @@
 Must never start or stop a node: the runtime does.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from splitbrain.contracts.committed import ReplicaLog
 from splitbrain.contracts.errors import UsageError
@@ -22,6 +25,7 @@ from splitbrain.contracts.system import (
     PEER_PORT,
     AllowedAnomaly,
     Canary,
+    LeaderView,
     Tempo,
 )
 from splitbrain.contracts.transforms import TRANSFORM
@@ -36,6 +40,7 @@ from splitbrain.systems.kafka.group_settings import (
 from splitbrain.systems.kafka.properties import BOUNDS, NUMBERS
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
+from splitbrain.systems.questions import Endpoints
 from splitbrain.systems.servers import Server, ServerSystem
 
 if TYPE_CHECKING:
@@ -85,6 +90,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     canary = Canary(nemesis="partition:leader", workload=LOG, settings={"acks": "1"})
     node_counts = range(1, 6)
     observers_serve = False
+    names_controllers = True
     declares_replica_logs = True
     bounds = BOUNDS
     log_patterns = (
@@ -217,6 +223,21 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             **properties.replicating(len(brokers), self.setting(_MIN_IN_SYNC)),
             **chosen,
         }
+
+    def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
+        """Return who leads the first log, or the group; and who decides about metadata."""
+        driver, has_zookeeper = self._driver_at(runtime), self.setting(_METADATA) == _ZOOKEEPER
+
+        async def look() -> tuple[LeaderView, int | None]:
+            return await asyncio.gather(
+                driver.leader_of_first(timeout_s),
+                driver.controller(timeout_s, has_zookeeper=has_zookeeper),
+            )
+
+        view, number = asyncio.run(look())
+        # A node's number is its place among all of them.
+        named = dict(enumerate(runtime.nodes(), 1))
+        return msgspec.structs.replace(view, controller=named.get(number or 0))
 
     def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
         """Read a broker's segments of the topic that clients use."""

@@ -85,6 +85,7 @@ _CHOICES: Final = {
 #: as long again for one that has just become it.
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
+_NO_CONTROLLER: Final = -1
 _PARTITIONS_MAX: Final = 1000
 _GROUP: Final = "splitbrain-group"
 _NOBODY: Final = LeaderView(None, None)
@@ -250,6 +251,21 @@ class KafkaDriver(Driver):
         if self._group:
             return await self._leader_of(OFFSETS, partition_of(self._group.name), timeout_s)
         return await self._leader_of(self._topic.name, 0, timeout_s)
+
+    async def controller(self, timeout_s: float, *, has_zookeeper: bool) -> int | None:
+        """Return the number of the node that decides about metadata; of several the newest."""
+
+        async def asked(node: NodeName) -> tuple[int, int] | None:
+            with suppress(OSError, EOFError, NotKafkaError, RefusedError):
+                async with self._connected(node, timeout_s) as connection:
+                    if has_zookeeper:
+                        return 0, (await connection.view(self._topic.name)).controller
+                    return await connection.controller()
+            return None
+
+        told = await asyncio.gather(*map(asked, self.targets))
+        _, number = max((each for each in told if each), default=(0, _NO_CONTROLLER))
+        return None if number == _NO_CONTROLLER else number
 
     async def _leader_of(self, topic: str, partition: int, timeout_s: float) -> LeaderView:
         """Return who says that it leads a partition; of several the newest."""

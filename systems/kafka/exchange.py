@@ -22,6 +22,7 @@ from kafka.protocol.admin import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeConfigsRequest,
+    DescribeQuorumRequest,  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 )
 from kafka.protocol.consumer import (  # pyright: ignore[reportMissingTypeStubs]
     FetchRequest,
@@ -55,6 +56,7 @@ VERSIONS: Final = {
 _LATEST: Final = -1
 _NO_REPLICA: Final = -1
 _OF_TOPIC: Final = 2
+_METADATA_TOPIC: Final = "__cluster_metadata"
 #: Of readers: all below the high watermark, or what is committed, below the last stable offset.
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -88,6 +90,8 @@ class View(msgspec.Struct, frozen=True):
 
     #: By their numbers, where they say that they are.
     brokers: Mapping[int, Address]
+    #: By its number: with ZooKeeper the controller, else any broker; -1: nobody.
+    controller: int
     #: Of the topic, in order; None: there is no such topic.
     partitions: tuple[Partition, ...] | None
 
@@ -195,7 +199,8 @@ class KafkaConnection:
             broker.node_id: Address(broker.host, broker.port)
             for broker in sorted(answer.brokers, key=lambda broker: broker.node_id)
         }
-        return View(brokers, partitions if found.error_code == NO_ERROR else None)
+        known = partitions if found.error_code == NO_ERROR else None
+        return View(brokers, answer.controller_id, known)
 
     async def create(
         self,
@@ -261,6 +266,17 @@ class KafkaConnection:
         )
         levels = {row.name: row.max_version_level for row in answer.finalized_features or ()}
         return levels.get(name, 0)
+
+    async def controller(self) -> tuple[int, int]:
+        """Have whoever leads the metadata asked (KIP-595): epoch and number of the leader."""
+        request = cast("Any", DescribeQuorumRequest)
+        kind = request.TopicData
+        asked = kind(topic_name=_METADATA_TOPIC, partitions=[kind.PartitionData(partition_index=0)])
+        answer = await self.ask(request(version=0, topics=[asked]))
+        require_none(answer.error_code)
+        row = answer.topics[0].partitions[0]
+        require_none(row.error_code)
+        return row.leader_epoch, row.leader_id
 
     async def end(self, topic: str, partition: int, isolation: int = READ_UNCOMMITTED) -> End:
         """Ask for a partition's end; only who believes to lead it answers.

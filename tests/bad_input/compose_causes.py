@@ -86,7 +86,7 @@ try-several | a fault at a service of several copies | {_TRY} --nemesis kill:web
   'kill:web' names a service of 2 copies. Name one of them: web-1, web-2
 try-unknown-target | a fault at nobody | {_TRY} --nemesis kill:nobody
   there is no target 'nobody' in a cluster of n1, n2, n3. Use leader, follower, last-leader,
-  laggard, random:K, halves, all or a node's name
+  controller, laggard, random:K, halves, all or a node's name
 try-workload | a workload that the driver has not | {_TRY} --workload set
   the system 'compose' does not serve the workload 'set'. It serves: register
 compose-without-try | the system without its file | test --system compose

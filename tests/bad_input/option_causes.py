@@ -229,10 +229,10 @@ unknown-plan | no such plan | test --nemesis isolate-leadr
   there is no fault or plan called 'isolate-leadr'. Did you mean 'isolate-leader'?
 unknown-target | no such target | test --nemesis kill:leeder
   there is no target 'leeder' in a cluster of n1, n2, n3. Use leader, follower, last-leader,
-  laggard, random:K, halves, all or a node's name
+  controller, laggard, random:K, halves, all or a node's name
 unknown-node | a node that is not there | test --nemesis kill:n7
-  there is no target 'n7' in a cluster of n1, n2, n3. Use leader, follower, last-leader, laggard,
-  random:K, halves, all or a node's name
+  there is no target 'n7' in a cluster of n1, n2, n3. Use leader, follower, last-leader,
+  controller, laggard, random:K, halves, all or a node's name
 unknown-bug | no such planted bug | test --bug stale-leader-read
   the system 'kraft' has no planted bug 'stale-leader-read'. Did you mean 'stale-leader-reads'?
 unknown-runtime | no such runtime | test --runtime doker

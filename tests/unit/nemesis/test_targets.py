@@ -17,19 +17,22 @@ from splitbrain.nemesis.targets import (
 )
 
 N1, N2, N3 = NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
-VIEW = ClusterView(NODES, leader=N2, last_leader=N3)
+VIEW = ClusterView(NODES, leader=N2, last_leader=N3, controller=N1)
 LEADERLESS = ClusterView(NODES)
 
 
 @pytest.mark.parametrize(
     ("target", "nodes"),
-    [("leader", (N2,)), ("last-leader", (N3,)), ("all", NODES), ("n1", (N1,)), ("n9", None)],
+    [
+        *(("leader", (N2,)), ("last-leader", (N3,)), ("controller", (N1,))),
+        *(("all", NODES), ("n1", (N1,)), ("n9", None)),
+    ],
 )
 def test_names_mean_what_they_say(target: str, nodes: tuple[NodeName, ...] | None) -> None:
     assert resolve(target, 0, VIEW) == nodes
 
 
-@pytest.mark.parametrize("target", ["leader", "follower", "last-leader"])
+@pytest.mark.parametrize("target", ["leader", "follower", "last-leader", "controller"])
 def test_a_role_that_nobody_has_is_no_target(target: str) -> None:
     assert resolve(target, 5, LEADERLESS) is None
 

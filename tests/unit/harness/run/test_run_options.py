@@ -43,6 +43,15 @@ def test_wrong_options_are_told_in_one_sentence(tmp_path: Path, options: Any, sa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_controller_is_a_target_where_there_is_one(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, schedule=(fault("kill", "controller"),))
+    with pytest.raises(UsageError, match="has no controller: who leads there decides about all"):
+        prepare(run.options, run.system, lambda: run.runtime)
+    run.system.names_controllers = True
+    (planned,) = prepare(run.options, run.system, lambda: run.runtime).schedule
+    assert planned.target == "controller"
+
+
 def test_a_plan_beyond_the_runtime_is_refused_before_anything_starts(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, schedule=(fault("partition"),))
     run.runtime.can = frozenset({"kill"})
