@@ -27,6 +27,7 @@ from splitbrain.harness.cli.session import judging_session
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.standard_streams import write_bytes
 from splitbrain.harness.folder.results import (
+    CLIENT_OVERDUE,
     EXIT_INVALID,
     EXIT_VALID,
     OVERDUE_HINT,
@@ -254,7 +255,10 @@ def _successes(operations: Sequence[PairedOperation], run: _Run) -> Finding:
     unknown = sum(operation.type == "info" for operation in operations) / max(1, len(operations))
     errors = Counter(operation.error for operation in operations if operation.type != "ok")
     named = ", ".join(f"{count} {error}" for error, count in errors.most_common(3))
-    late = sum(_is_late(each) for each in operations if each.type != "ok")
+    # One whose outcome is unknown has no end by which it could be late.
+    late = sum(
+        each.error == CLIENT_OVERDUE or _is_late(each) for each in operations if each.type != "ok"
+    )
     problem: str | None = None
     if late > _CALM_LATE_MAX * len(operations):
         problem = f"{late} of {len(operations)} had no answer in time ({named}). {OVERDUE_HINT}"
