@@ -7,7 +7,7 @@ happens, everything is healed when this ends.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -281,7 +281,7 @@ class NemesisDriver:
         with self._looking:
             view = self._ask_leader(self._patience.leader_query_us / _US_PER_S)
             self._progress.led_by(view.leader, view.epoch)
-            ends = {} if self._watch is None else self._watch.ends()
+            ends: Mapping[NodeName, int] = {} if self._watch is None else self._watch.ends()
             return self._aim.view(view.leader, ends, view.controller)
 
     def _do(self, carried: _Carried, act: Act) -> Done:
