@@ -5,14 +5,14 @@ not left the group is a member that is silent for longer than its session. It ma
 nothing had been. A client that is replaced, after an unknown outcome, vanishes.
 """
 
-from typing import Any, Final, Self
+from typing import Final
 
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.groups import COMMIT, CONSUME, FETCH_OFFSETS, GROUPS, LEAVE
 from splitbrain.contracts.log import LOGS, POLL, SEND
-from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.operations import Operation
 from splitbrain.history.functions import READ, Function, Functions, Refusal
-from splitbrain.workloads.keys import chosen
+from splitbrain.workloads.plain import PlainWorkload
 
 #: Operations of a slot for which it stays what it is.
 _STRETCH: Final = 120
@@ -31,21 +31,12 @@ _FUNCTIONS: Final[Functions] = {
 }
 
 
-class GroupsWorkload:
+class GroupsWorkload(PlainWorkload):
     """Sends of single records, and a group that reads them."""
 
     name = GROUPS
     checkers: tuple[str, ...] = (GROUPS, "log", "split-brain")
     functions: Functions = _FUNCTIONS
-
-    def __init__(self, seed: int, slots: int) -> None:
-        self._seed, self._slots = seed, slots
-
-    @classmethod
-    def of(cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]) -> Self:
-        """There are no options; no slot only reads."""
-        chosen(cls.name, options, {})
-        return cls(seed, slots)
 
     def operation(self, slot: int, n: int) -> Operation:
         """Return the n-th operation of a slot."""
@@ -61,9 +52,6 @@ class GroupsWorkload:
         begins = slot * _STRETCH // self._slots
         return ((n + begins) // _STRETCH + slot) % 2 == 0
 
-    def completed(self, operation: Operation, completion: Completion) -> None:
-        """Nothing depends on outcomes: unknown ones cost the checker nothing."""
-
     def final_reads(self) -> tuple[Operation, ...]:
         """The group reads to the end; then each log as a whole, and what the group committed."""
         return (
@@ -71,15 +59,6 @@ class GroupsWorkload:
             *(Operation(POLL, None, [[POLL, {log: 0}]]) for log in LOGS),
             Operation(FETCH_OFFSETS, None, None),
         )
-
-    def at_observer(self, final_read: Operation) -> Operation | None:
-        """Only nodes that vote are asked."""
-        del final_read
-        return None
-
-    def options(self) -> dict[str, Any]:
-        """There are none."""
-        return {}
 
 
 WORKLOAD: Final = GroupsWorkload

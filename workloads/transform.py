@@ -5,15 +5,15 @@ input besides; it takes it from whoever had it, who may not know that yet: slots
 and one whose client was stuck goes on as if the input were its own.
 """
 
-from typing import Any, Final, Self
+from typing import Final
 
 from splitbrain.contracts.draws import Draws
 from splitbrain.contracts.groups import FETCH_OFFSETS
 from splitbrain.contracts.log import LOGS, POLL, SEND
-from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.transforms import ABANDON, INPUTS, TRANSFORM
 from splitbrain.history.functions import READ, Function, Functions
-from splitbrain.workloads.keys import chosen
+from splitbrain.workloads.plain import PlainWorkload
 
 #: Operations of a turn.
 _STRETCH: Final = 120
@@ -29,21 +29,12 @@ _FUNCTIONS: Final[Functions] = {
 }
 
 
-class TransformWorkload:
+class TransformWorkload(PlainWorkload):
     """Sends of single records, and transactions that read some and write as many."""
 
     name = TRANSFORM
     checkers: tuple[str, ...] = ("exactly-once", "split-brain")
     functions: Functions = _FUNCTIONS
-
-    def __init__(self, seed: int, slots: int) -> None:
-        self._seed, self._slots = seed, slots
-
-    @classmethod
-    def of(cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]) -> Self:
-        """There are no options; no slot only reads."""
-        chosen(cls.name, options, {})
-        return cls(seed, slots)
 
     def operation(self, slot: int, n: int) -> Operation:
         """Return the n-th operation of a slot."""
@@ -61,22 +52,10 @@ class TransformWorkload:
         first = turn * len(INPUTS)
         return [log for place, log in enumerate(INPUTS, first) if place % self._slots == slot]
 
-    def completed(self, operation: Operation, completion: Completion) -> None:
-        """Nothing depends on outcomes: unknown ones cost the checker nothing."""
-
     def final_reads(self) -> tuple[Operation, ...]:
         """Each log as a whole, and what was committed of the inputs."""
         polls = (Operation(POLL, None, [[POLL, {log: 0}]]) for log in LOGS)
         return (*polls, Operation(FETCH_OFFSETS, None, None))
-
-    def at_observer(self, final_read: Operation) -> Operation | None:
-        """Only nodes that vote are asked."""
-        del final_read
-        return None
-
-    def options(self) -> dict[str, Any]:
-        """There are none."""
-        return {}
 
 
 WORKLOAD: Final = TransformWorkload
