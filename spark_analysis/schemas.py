@@ -62,6 +62,7 @@ _KINDS: Final[dict[Any, pa.DataType]] = {
     str: _STRING,
     bool: _BOOLEAN,
     list[str]: _STRINGS,
+    list[int]: pa.list_(_LONG),
     dt.datetime: _TIMESTAMP,
     Moment: _LONG,
     Value: _STRING,

@@ -27,11 +27,9 @@ from splitbrain.checker.transactions.commit_orders import (
     sight_of,
 )
 from splitbrain.checker.transactions.cycle_graph import drawn
-from splitbrain.checker.transactions.cycles import Cycle, cycles_in
+from splitbrain.checker.transactions.cycles import cycles_in
 from splitbrain.checker.transactions.dependencies import (
     CAUSAL_SIGHT,
-    RW,
-    WR,
     Anomaly,
     Dependencies,
 )
@@ -52,7 +50,7 @@ from splitbrain.checker.transactions.register_versions import register_dependenc
 from splitbrain.checker.transactions.serial_order import explains_reads
 from splitbrain.checker.transactions.sight_telling import SightTeller
 from splitbrain.checker.transactions.table_builder import table_of
-from splitbrain.checker.transactions.telling import Teller, shown_with
+from splitbrain.checker.transactions.telling import Teller, names_of, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.history.columns import ColumnOperations
@@ -181,9 +179,7 @@ class _Judgement:
     def _note_cycles(self, found: Dependencies, edges: Sequence[Edge]) -> None:
         teller = Teller(found.table, are_lists=self._kind == "list-append")
         for cycle in cycles_in(edges, len(self._operations), self.findings.poll):
-            names = [cycle.name]
-            if is_long_fork(cycle):
-                names.insert(0, levels.LONG_FORK)
+            names = names_of(cycle)
             if self.findings.only_counts(*names):
                 continue
             keys = [found.table.keys[key] for key in teller.keys_of(cycle)]
@@ -255,12 +251,6 @@ class _OfRows(_Judgement):
         judged = of_rows.judge()
         self.lattice = lattice_sentence(of_rows.anomalies(), levels.COMMIT_ORDERS)
         return judged
-
-
-def is_long_fork(cycle: Cycle) -> bool:
-    """Return whether two readers saw two writes in different orders, by a plain cycle."""
-    kinds = [edge.kind for edge in cycle.edges]
-    return cycle.name == levels.G_NONADJACENT and kinds in ([RW, WR, RW, WR], [WR, RW, WR, RW])
 
 
 def lattice_sentence(anomalies: Sequence[str], not_asked: Collection[str] = ()) -> str:

@@ -130,7 +130,7 @@ class Dependencies(NamedTuple):
 
 def has_happened(table: Table, read_writes: Nodes) -> NDArray[np.bool_]:
     """Return which transactions happened; ``read_writes`` are the writes that somebody read."""
-    happened = table.is_ok.copy()
+    happened = table.is_ok | table.seen_elsewhere
     happened[table.writes.txns[read_writes]] = True
     return happened & ~table.has_failed
 

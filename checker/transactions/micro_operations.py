@@ -232,6 +232,8 @@ class Table(Timed):
         #: Reads that contradict what their own transaction saw or did before, each with the
         #: sentence's end.
         self.internal: list[tuple[int, str]] = []
+        #: Transactions of which a read of a key shows a write that is not in this table.
+        self.seen_elsewhere: Flags = np.zeros(len(operations), dtype=bool)
 
     @cached_property
     def writes_by_key(self) -> Groups:

@@ -56,11 +56,24 @@ def is_open(
         return False
     if kind == "rw-register":
         return not has_serial_order(found, level, poll)
-    if level.base in _EVERY_CYCLE:
+    return are_lists_open([txns for _, txns in found.unordered], level, edges, poll)
+
+
+def are_lists_open(
+    unordered: Sequence[Sequence[int]],
+    level: Level,
+    edges: Sequence[Edge],
+    poll: Callable[[], None],
+) -> bool:
+    """Return whether a level hangs on the order of appends that nobody read.
+
+    ``unordered`` has the transactions of each group of them.
+    """
+    if level.base in _EVERY_CYCLE or level.base in _DECIDED:
         return False
     kinds = {PROCESS: "process" in level.orders, REALTIME: "realtime" in level.orders}
     component = components(successors_of(e for e in edges if kinds.get(e.kind, True)), poll)
-    for _, txns in found.unordered:
+    for txns in unordered:
         on_cycles = [component[txn] for txn in txns if txn in component]
         if len(set(on_cycles)) < len(on_cycles):
             return True

@@ -22,7 +22,7 @@ from splitbrain.checker.transactions.dependencies import (
     Nodes,
 )
 from splitbrain.checker.transactions.graph import STEP, raised
-from splitbrain.checker.transactions.timed import Timed
+from splitbrain.checker.transactions.timed import Times
 
 #: Places between two moments, more than ``raised`` makes use of.
 _PLACES: Final = 1 << 12
@@ -31,7 +31,7 @@ _PLACES: Final = 1 << 12
 class Orders:
     """Both orders of the transactions that happened, and a place for each of them."""
 
-    def __init__(self, table: Timed, happened: NDArray[np.bool_], edges: Edges) -> None:
+    def __init__(self, table: Times, happened: NDArray[np.bool_], edges: Edges) -> None:
         self._edges = edges
         self._txns = np.flatnonzero(happened)
         start, end = table.starts[self._txns], table.ends[self._txns]

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from splitbrain.checker.models.model import text_of
+from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.cycles import Cycle
 from splitbrain.checker.transactions.dependencies import (
     KIND_NAMES,
@@ -122,6 +123,16 @@ class Teller:
     def edges(self, cycle: Cycle) -> list[dict[str, Any]]:
         """Return the edges of a cycle as data."""
         return edges_of(cycle, self._table.operations, self.edge)
+
+
+def names_of(cycle: Cycle) -> list[str]:
+    """Return the names of the anomalies that a cycle is, the most telling first.
+
+    A long fork, by a plain cycle: two readers saw two writes in different orders.
+    """
+    kinds = [edge.kind for edge in cycle.edges]
+    is_fork = cycle.name == levels.G_NONADJACENT and kinds in ([RW, WR, RW, WR], [WR, RW, WR, RW])
+    return [levels.LONG_FORK, cycle.name] if is_fork else [cycle.name]
 
 
 def edges_of(

@@ -1,5 +1,7 @@
 """Verdicts on the parts of a run: rows of the job's result, the question, and its answer."""
 
+from typing import Literal
+
 import msgspec
 
 from splitbrain.contracts.analysis.run import Row
@@ -21,13 +23,42 @@ class PartVerdict(Row, frozen=True):
     seconds: float
 
 
+class KeyDependencies(Row, frozen=True):
+    """Findings of the reads of one key, about the transactions that touched it.
+
+    Transactions are indexes in the history; a negative one is a station of this key, see
+    ``checker.transactions.dependencies``.
+    """
+
+    table = "key_dependencies/1"
+    #: JSON; None for a transaction that makes no sense.
+    key: str | None
+    transactions: int
+    #: Answered.
+    reads: int
+    #: Edges between transactions, as numbers of ``checker.transactions.dependencies``.
+    sources: list[int]
+    targets: list[int]
+    kinds: list[int]
+    #: Names of those that are no cycles.
+    anomalies: list[str]
+    #: Transactions whose writes here nobody read, where their order is open.
+    unordered: list[int]
+    #: Transactions without an answer that happened.
+    seen: list[int]
+    #: Why nothing else is said: a transaction that makes no sense, a clause.
+    problem: str | None
+
+
 class PartsRequest(msgspec.Struct, frozen=True):
     """Question for the verdicts on the parts of a run."""
 
     #: The run's.
     folder: str
-    #: Built-in models; at least one.
+    #: Built-in models.
     models: tuple[str, ...]
+    #: Kinds of transactions, each with the level that they are held to.
+    transactions: tuple[tuple[Literal["list-append", "rw-register"], str], ...] = ()
 
 
 class PartCount(msgspec.Struct, frozen=True):
@@ -49,6 +80,20 @@ class NamedPart(msgspec.Struct, frozen=True):
     operations: int
 
 
+class TransactionsVerdict(msgspec.Struct, frozen=True):
+    """Verdict on the transactions of one kind, judged key by key."""
+
+    kind: str
+    level: str
+    verdict: str
+    #: One sentence.
+    reason: str
+    transactions: int
+    keys: int
+    #: By name, cycles among them.
+    anomalies: dict[str, int]
+
+
 class PartsAnswer(msgspec.Struct, frozen=True):
     """Verdicts on the parts of a run."""
 
@@ -57,3 +102,4 @@ class PartsAnswer(msgspec.Struct, frozen=True):
     examples: list[NamedPart]
     #: Unreadable parts of the run, one sentence each.
     damage: tuple[str, ...]
+    transactions: list[TransactionsVerdict] = []

@@ -43,8 +43,8 @@ def analyze_command(
         since: Failures since then are held against those before, such as 2026-11-21T22:00 (UTC); by
             default since the last day with a run.
         parts: For histories that no longer fit one process: have Spark's workers judge
-            linearizability part by part, key after key, and nothing else. Ends with 0 valid, 1
-            invalid, 2 unknown.
+            linearizability part by part, and transactions key by key, and nothing else. Ends with 0
+            valid, 1 invalid, 2 unknown.
         json: Print the answer as one line of JSON; everything else goes to standard error.
     """
     require_spark("An analysis")

@@ -1,21 +1,27 @@
 """The command ``splitbrain analyze RUN --parts``: judges a history too large for one process.
 
-The verdict is on linearizability alone; the history is never in this process, and ``results.json``
-stays as it is.
+The verdict is on linearizability and on transactions alone; the history is never in this process,
+and ``results.json`` stays as it is.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from splitbrain.checker.models.registry import MODELS
-from splitbrain.checker.names import linearizability_model
+from splitbrain.checker.names import linearizability_model, transactions_level
+from splitbrain.checker.transactions.levels import COMMIT_ORDERS
 from splitbrain.checker.verdict import ALLOWED, Verdict, merge
-from splitbrain.contracts.analysis.parts import PartCount, PartsAnswer, PartsRequest
+from splitbrain.contracts.analysis.parts import (
+    PartCount,
+    PartsAnswer,
+    PartsRequest,
+    TransactionsVerdict,
+)
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.harness.console.plain_text import printable
@@ -43,7 +49,7 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
     """
     folders = [find_run(run) for run in runs]
     plans = [_plan(folder) for folder in folders]
-    models = [_models(folder, plan) for folder, plan in zip(folders, plans, strict=True)]
+    requests = [_request(folder, plan) for folder, plan in zip(folders, plans, strict=True)]
     for folder in folders:
         if changed := damage(folder):
             raise UsageError(
@@ -53,9 +59,9 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
     worst = Verdict.VALID
     answers: dict[str, PartsAnswer] = {}
     waiting = Waiting(console)
-    for folder, plan, named in zip(folders, plans, models, strict=True):
+    for folder, plan, request in zip(folders, plans, requests, strict=True):
         with exclusive(folder.root, waiting.during, Stop()), waiting.during(JUDGING_PARTS):
-            answer = _ask(folder, named)
+            answer = _ask(folder, request)
             answers[str(folder.root)] = answer
         allowed = _allowed(plan)
         for line in answer_lines(answer, allowed):
@@ -71,9 +77,10 @@ def verdict_of(answer: PartsAnswer, allowed: Mapping[str, str] | None = None) ->
 
     ``allowed``: models whose violations the system documents, each with where it does.
     """
-    doubts = [Verdict.UNKNOWN] if answer.damage or not answer.counts else []
-    alarms = [count for count in answer.counts if not _is_allowed(count, allowed or {})]
-    return merge([*(Verdict(count.verdict) for count in alarms), *doubts])
+    judged = [*answer.counts, *answer.transactions]
+    doubts = [Verdict.UNKNOWN] if answer.damage or not judged else []
+    alarms = [each for each in judged if not _is_allowed(each, allowed or {})]
+    return merge([*(Verdict(each.verdict) for each in alarms), *doubts])
 
 
 def answer_lines(answer: PartsAnswer, allowed: Mapping[str, str] | None = None) -> list[str]:
@@ -86,22 +93,39 @@ def answer_lines(answer: PartsAnswer, allowed: Mapping[str, str] | None = None) 
         for count in answer.counts
     ]
     lines += [f"  {example.verdict}: {example.reason}" for example in answer.examples]
+    for each in answer.transactions:
+        what = f"{counted(each.transactions, 'transaction')} on {counted(each.keys, 'key')}"
+        end = f", {ALLOWED}: {allowed[_name(each)]}" if _is_allowed(each, allowed) else ""
+        lines += [f"{_name(each)}: {what} {each.verdict}{end}", f"  {each.reason}"]
+        lines += [f"  {name}: {count:,}" for name, count in each.anomalies.items()]
     lines += [f"  not read: {sentence}" for sentence in answer.damage]
-    if not answer.counts:
+    if not answer.counts and not answer.transactions:
         lines.append("There is no operation to judge.")
-    return [*lines, f"{verdict_of(answer, allowed).value.upper()}, of linearizability alone"]
+    of = "transactions" if answer.transactions else "linearizability"
+    if answer.transactions and answer.counts:
+        of = "linearizability and transactions"
+    return [*lines, f"{verdict_of(answer, allowed).value.upper()}, of {of} alone"]
 
 
-def _is_allowed(count: PartCount, allowed: Mapping[str, str]) -> bool:
-    return count.verdict == Verdict.INVALID.value and count.model in allowed
+def _name(judged: PartCount | TransactionsVerdict) -> str:
+    if isinstance(judged, PartCount):
+        return judged.model
+    return f"transactions:{judged.kind}:{judged.level}"
+
+
+def _is_allowed(judged: PartCount | TransactionsVerdict, allowed: Mapping[str, str]) -> bool:
+    return judged.verdict == Verdict.INVALID.value and _name(judged) in allowed
 
 
 def _allowed(plan: Plan) -> dict[str, str]:
-    return {
-        model: anomaly.why
-        for anomaly in plan.allowed
-        if (model := linearizability_model(anomaly.checker))
-    }
+    """Return why violations are allowed, by models and by names of transactions."""
+    found: dict[str, str] = {}
+    for anomaly in plan.allowed:
+        if model := linearizability_model(anomaly.checker):
+            found[model] = anomaly.why
+        elif of_transactions := transactions_level(anomaly.checker):
+            found[":".join(("transactions", *of_transactions))] = anomaly.why
+    return found
 
 
 def _plan(folder: RunFolder) -> Plan:
@@ -114,9 +138,10 @@ def _plan(folder: RunFolder) -> Plan:
         ) from error
 
 
-def _models(folder: RunFolder, plan: Plan) -> tuple[str, ...]:
+def _request(folder: RunFolder, plan: Plan) -> PartsRequest:
     models = [model for name in plan.checkers if (model := linearizability_model(name))]
-    if not models:
+    transactions = [found for name in plan.checkers if (found := transactions_level(name))]
+    if not models and not transactions:
         raise UsageError(
             f"nothing of {folder.root} is judged in parts: its checkers are "
             f"{', '.join(plan.checkers)}",
@@ -127,11 +152,18 @@ def _models(folder: RunFolder, plan: Plan) -> tuple[str, ...]:
         raise UsageError(
             f"Spark's workers do not have the model {own[0]!r}", "Judge it with splitbrain check"
         )
-    return tuple(models)
+    by_key: list[tuple[Literal["list-append", "rw-register"], str]] = []
+    for kind, level in transactions:
+        if kind == "rows" or level in COMMIT_ORDERS:
+            raise UsageError(
+                f"transactions of {kind} are not judged key by key at the level {level}",
+                "Judge it with splitbrain check",
+            )
+        by_key.append((kind, level))
+    return PartsRequest(str(folder.root.absolute()), tuple(models), tuple(by_key))
 
 
-def _ask(folder: RunFolder, models: Sequence[str]) -> PartsAnswer:
-    request = PartsRequest(str(folder.root.absolute()), tuple(models))
+def _ask(folder: RunFolder, request: PartsRequest) -> PartsAnswer:
     answered = ask_spark(_MODULE, request, name="parts", timeout_s=None)
     if answered.code == 0:
         return msgspec.json.decode(answered.answer, type=PartsAnswer)

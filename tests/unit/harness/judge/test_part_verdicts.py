@@ -92,6 +92,36 @@ def test_each_part_that_is_not_valid_is_named(
     assert "  invalid: Why.\n" in out
 
 
+def test_transactions_are_asked_for_by_kind_and_level_and_decide_too(
+    asked: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, manifest = folder / "plan.json", folder / "manifest.json"
+    names = ["linearizability:cas-register", "transactions:list-append:snapshot-isolation"]
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "checkers": names}))
+    manifest.unlink()
+    seal(RunFolder(folder))
+    told = {
+        "kind": "list-append",
+        "level": "snapshot-isolation",
+        "verdict": "invalid",
+        "reason": "None of these 2 can be first.",
+        "transactions": 2_000,
+        "keys": 3,
+        "anomalies": {"G-single": 4},
+    }
+    answer = msgspec.json.decode(answered("valid").answer) | {"transactions": [told]}
+    asked["answer"] = Answered(0, msgspec.json.encode(answer), "")
+    assert run(["analyze", str(folder), "--parts"]) == 1
+    level = ("list-append", "snapshot-isolation")
+    assert asked["requests"] == [PartsRequest(str(folder), ("cas-register",), (level,))]
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "transactions:list-append:snapshot-isolation: 2,000 transactions on 3 keys invalid",
+        "  None of these 2 can be first.",
+        "  G-single: 4",
+        "INVALID, of linearizability and transactions alone",
+    ]
+
+
 def test_the_worst_run_decides(
     asked: dict[str, Any], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +145,11 @@ def test_a_spark_that_cannot_work_is_one_sentence(
         ({"checkers": ["set-full"]}, "is judged in parts: its checkers are set-full"),
         ({"checkers": ["linearizability:my.py:Own"]}, "do not have the model 'my.py:Own'"),
         (None, "its checkers are unknown"),
+        ({"checkers": ["transactions:rows"]}, "transactions of rows are not judged key by key"),
+        (
+            {"checkers": ["transactions:list-append:causal"]},
+            "transactions of list-append are not judged key by key at the level causal",
+        ),
     ],
 )
 def test_what_cannot_be_judged_in_parts_is_refused(
