@@ -31,13 +31,13 @@ EVERYDAY = """
 across actual address analysis answer basis broker budget change changed class cli client clock
 committed completion condition config connection console contract contradiction count crashed data
 deployment disk docker duplicate end error etcd export failure file folder harness header history
-image job judge kafka key kraft latency leader linearizability load local loss machine mariadb measured
-memory message met metadata method mount name named nats network nightly node number operation
-option overlap partition patched point postgresql power process program quality quorum rabbitmq
-random record recovery redis register replaying report request role route row run runtime sample
-selected server service shape shown simulated simulation source span spark spec stale start storage
-subject system testing throughput timer topic transport trend unavailability unlimited usage view
-workload zookeeper
+image job judge kafka key kraft latency leader linearizability load local loss machine mariadb
+measured memory message met metadata method mount name named nats network nightly node number
+operation option overlap partition patched point postgresql power process program quality quorum
+rabbitmq random record recovery redis register replaying report request role route row run runtime
+sample selected server service shape shown simulated simulation source span spark spec stale start
+storage subject system testing throughput timer topic transport trend unavailability unlimited usage
+view workload zookeeper
 """
 
 
