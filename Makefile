@@ -26,6 +26,10 @@ PYTEST := $(BIN)/python -m pytest
 UNIT := not containers and not spark and not browser and not slow and not nightly
 # What gates a change beyond these; `make nightly` has the rest.
 COSTLY := not ($(UNIT)) and not nightly
+# The longest files among these, longest first, as the gate's list of them says.
+LONGEST := tests/spark/,tests/runtimes/test_links.py,tests/integration/test_conformance.py,$\
+	tests/integration/test_your_system.py,tests/containers/compose/,tests/containers/kafka/,$\
+	tests/integration/test_silent_brokers.py,tests/containers/main_job/,tests/containers/spark_cluster/
 VENDOR := harness/report/vendor
 
 # The type checker comes whole in its wheel; it need not ask the network for newer versions.
@@ -170,7 +174,7 @@ test: setup ## all that gates a change: containers, Spark and browser too
 	[ $$units = 0 ] || exit $$units
 	mapfile -t longer < .tools/longer.txt
 	$(PYTEST) -q --numprocesses $(WORKERS) --dist loadfile -m "$(COSTLY) and not alone" --durations=20 \
-		--longest-files 15 "$${longer[@]}"
+		--no-loadscope-reorder --first "$(LONGEST)" --longest-files 25 "$${longer[@]}"
 	echo "longer tests after $$SECONDS s"
 
 # Each part is done whatever became of the others, and the last line names those that failed.
