@@ -3,8 +3,9 @@
 Judged is what final reads show, once nothing can be open any more: every input below the offset
 that was committed last has one output, every input from there on has none, and each output is that
 of an input that is there. An acknowledged transaction has all of its outputs, and its offset is
-committed. Where a final read did not come to the end of an output, or nobody told the committed
-offsets at the end, what would follow from it is ``unknown``. Source: KIP-98, KIP-447.
+committed; and none is acknowledged that began after another client had taken its input. Where a
+final read did not come to the end of an output, or nobody told the committed offsets at the end,
+what would follow from it is ``unknown``. Source: KIP-98, KIP-447.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from splitbrain.contracts.transforms import (
     LOG_OF,
     OUTPUTS,
     READ_INPUTS,
+    TAKEN_AS,
     TRANSFORM,
 )
 from splitbrain.history.records import PairedOperation
@@ -38,8 +40,9 @@ DUPLICATED: Final = "duplicated-output"
 EARLY: Final = "output-without-offset"
 PHANTOM: Final = "phantom-output"
 WENT_BACK: Final = "offset-went-back"
+NOT_FENCED: Final = "zombie-not-fenced"
 #: Most telling first.
-KINDS: Final = (LOST_INPUT, LOST_OUTPUT, DUPLICATED, EARLY, PHANTOM, WENT_BACK)
+KINDS: Final = (LOST_INPUT, LOST_OUTPUT, DUPLICATED, EARLY, PHANTOM, WENT_BACK, NOT_FENCED)
 _OF_OUTPUTS: Final = 3
 
 
@@ -57,6 +60,14 @@ class _Output(NamedTuple):
     log: str
     offset: int
     read: PairedOperation
+
+
+class _Ended(NamedTuple):
+    """An acknowledged transaction, and the epoch with which its client took the input."""
+
+    end: int
+    epoch: int
+    operation: PairedOperation
 
 
 #: Log and offset of an input.
@@ -122,6 +133,7 @@ class _Judgement:
                 self._readers.setdefault(source, []).append(transform)
         self._judge_sends()
         self._judge_outputs()
+        self._judge_fencing()
         for transform in done:
             self._findings.poll()
             self._judge_transform(transform)
@@ -213,6 +225,40 @@ class _Judgement:
                         f"the output of {shown(value)}, {_input((log, offset))}, was committed and "
                         "acknowledged, and no final read shows it",
                     )
+
+    def _judge_fencing(self) -> None:
+        """Whoever lost its input has nothing acknowledged that it begins from then on."""
+        by_owner: dict[tuple[str, int], list[_Ended]] = {}
+        for operation in self._operations:
+            if operation.f not in (TRANSFORM, ABANDON) or operation.type != "ok":
+                continue
+            answer = cast("Mapping[str, Any]", operation.result)
+            # Where there was nothing to do, nobody was asked for leave.
+            if answer[READ_INPUTS] and TAKEN_AS in answer and operation.end is not None:
+                producer, epoch = answer[TAKEN_AS]
+                # Ids are given out in no order.
+                owned = by_owner.setdefault((str(answer[LOG_OF]), producer), [])
+                owned.append(_Ended(operation.end, epoch, operation))
+        for (log, _), ended in by_owner.items():
+            self._judge_owners(log, ended)
+
+    def _judge_owners(self, log: str, ended: list[_Ended]) -> None:
+        by_end = iter(sorted(ended, key=lambda each: each.end))
+        latest, following = None, next(by_end, None)
+        for one in sorted(ended, key=lambda each: each.operation.start):
+            self._findings.poll()
+            while following is not None and following.end < one.operation.start:
+                if latest is None or following.epoch > latest.epoch:
+                    latest = following
+                following = next(by_end, None)
+            if latest is not None and one.epoch < latest.epoch:
+                self._note(
+                    NOT_FENCED,
+                    [latest.operation, one.operation],
+                    f"a transaction on log {log} was acknowledged to whoever had taken the log "
+                    f"with epoch {one.epoch}, and began after one of epoch {latest.epoch} had "
+                    "ended",
+                )
 
     def _judge_inputs(self, log: str) -> int:
         """Every input that is done has an output; returns how many are."""
@@ -314,7 +360,12 @@ def _is_answer(answer: Any) -> bool:
         and type(given.get(ENDED_AT)) is int
         and isinstance(inputs, list)
         and all(is_list_of(pair, 2) for pair in cast("list[Any]", inputs))
+        and (TAKEN_AS not in given or _is_pair_of_numbers(given[TAKEN_AS]))
     )
+
+
+def _is_pair_of_numbers(told: Any) -> bool:
+    return is_list_of(told, 2) and all(type(number) is int for number in told)
 
 
 class _Nothing:

@@ -91,7 +91,8 @@ PROMISES: Final[dict[str, str]] = {
     "exactly-once": "Of records that are read from an input, transformed and written to an output "
     "in transactions that commit the offset, too (`transform`): at the end each input below the "
     "committed offset has one output, none behind it has any, and no output is of anything else. "
-    "What was acknowledged, inputs among it, is there.",
+    "What was acknowledged, inputs among it, is there; and whoever lost an input to another client "
+    "has nothing acknowledged that it began afterwards.",
     "replicas": "The replicas of a log, read from the disks of stopped nodes, are equal byte by "
     "byte wherever two of them have a record, once the nodes converged, and hold what final reads "
     "showed; before that as far as both had noted it as committed. Along each one leaders' epochs "
@@ -150,7 +151,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "member-digests": ("digests-differ",),
     "exactly-once": (
         *("lost-input", "lost-output", "duplicated-output", "output-without-offset"),
-        *("phantom-output", "offset-went-back"),
+        *("phantom-output", "offset-went-back", "zombie-not-fenced"),
     ),
     "replicas": (
         *("different-records", "record-missing", "unlike-final-read"),

@@ -10,7 +10,8 @@ from typing import Final
 
 #: Name of the workload; its checker is ``exactly-once``.
 TRANSFORM: Final = "transform"
-#: An input log -> ``{log, from, to, inputs}``; it was ``committed``, or an abort was asked for.
+#: An input log -> ``{log, from, to, inputs, taken-as}``; it was committed, or ``ABANDON``: an abort
+#: was asked for.
 ABANDON: Final = "abandon"
 INPUTS: Final = ("0", "1")
 OUTPUTS: Final = ("2", "3")
@@ -21,3 +22,5 @@ BEGAN_AT: Final = "from"
 ENDED_AT: Final = "to"
 #: ``[[offset, value], ...]``.
 READ_INPUTS: Final = "inputs"
+#: ``[id, epoch]`` with which whoever has the input took it; those of one id rise. May be left out.
+TAKEN_AS: Final = "taken-as"

@@ -108,7 +108,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Where files are dealt to workers one after the other, the longest come first instead, so that no
     worker begins one when the others are through.
     """
-    first: list[str] = [place for place in config.getoption("--first").split(",") if place]
+    given: str = config.getoption("--first") or ""
+    first = [place for place in given.split(",") if place]
 
     def place(item: pytest.Item) -> int:
         matches = (n for n, path in enumerate(first) if item.nodeid.startswith(path))

@@ -44,6 +44,8 @@ _MEANINGS_OF_OTHERS: Final = {
     "silent broker in service": "a broker is unfenced though it was silent for a whole session",
     "missing record": "a log at the end lacks a record that others hold as committed",
     "offset that went back": "an offset that was committed and acknowledged is a lower one later",
+    "zombie not fenced": "a transaction was acknowledged to a client that had lost its work to "
+    "another one before it began",
     "broken sequence": "a producer's numbered records are not all there, once each, in order",
     "epoch that went back": "a node reports a lower epoch than it had reported before",
     "view that went back": "a broker shows metadata that are older than those it showed before",
@@ -103,6 +105,8 @@ _WHY: Final = {
     "promised.",
     "offset that went back": "Work that was done and acknowledged is done again from there on, and "
     "its outputs are written twice.",
+    "zombie not fenced": "Whoever was taken for dead goes on beside its successor, and both do the "
+    "same work.",
     "broken sequence": "A broker that takes a number twice has a record twice, and one that passes "
     "over a number has lost a record that its producer believes to be there.",
     "epoch that went back": "A node that forgets its epoch may vote again in one that it has voted "

@@ -135,6 +135,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "output-without-offset": TORN,
         "phantom-output": PHANTOM_VALUE,
         "offset-went-back": "offset that went back",
+        "zombie-not-fenced": "zombie not fenced",
     },
     "replicas": {
         "different-records": FORK,

@@ -37,7 +37,7 @@ from splitbrain.systems.kafka.group_settings import (
     OFFSETS_GO,
     TRANSFORM_OFFSETS,
 )
-from splitbrain.systems.kafka.properties import BOUNDS, NUMBERS
+from splitbrain.systems.kafka.properties import BOUNDS, CLIENT_RACK, NUMBERS, OWN_RACK, RACKS
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.questions import Endpoints
@@ -116,6 +116,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             TRANSACTIONS: ("1",),
             GROUP_PROTOCOL: release.group_protocols,
             TRANSFORM_OFFSETS: OFFSETS_GO,
+            CLIENT_RACK: RACKS,
             **NUMBERS,
             **release.settings,
             **release.features,
@@ -212,6 +213,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             role = properties.broker(server, has_zookeeper=has_zookeeper)
         else:
             role = properties.combined(server, advertises_controllers=advertises)
+        has_racks = self.setting(CLIENT_RACK) == OWN_RACK
         known_as = self._beside.known_as if self._beside else properties.voters_of
         chosen = {
             name: self.setting(name) for name in (_UNCLEAN, *NUMBERS, *self._release.settings)
@@ -221,6 +223,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             **role,
             **properties.storing(server),
             **properties.replicating(len(brokers), self.setting(_MIN_IN_SYNC)),
+            **(properties.in_own_rack(server) if server in brokers and has_racks else {}),
             **chosen,
         }
 
@@ -254,7 +257,9 @@ class KafkaSystem(KafkaCluster, ServerSystem):
 
     def driver_options(self) -> dict[str, str]:
         """Return what groups and transforms are told, too."""
-        mine = {name: self.setting(name) for name in (GROUP_PROTOCOL, TRANSFORM_OFFSETS)}
+        mine = {
+            name: self.setting(name) for name in (GROUP_PROTOCOL, TRANSFORM_OFFSETS, CLIENT_RACK)
+        }
         return {**super().driver_options(), **mine}
 
     def versions(self) -> dict[str, str]:

@@ -25,6 +25,7 @@ from splitbrain.systems.kafka.brokers import Brokers
 from splitbrain.systems.kafka.errors import NO_ERROR, NotKafkaError, RefusedError, error_name
 from splitbrain.systems.kafka.exchange import READ_COMMITTED, READ_UNCOMMITTED, End, KafkaConnection
 from splitbrain.systems.kafka.producer import CONCURRENT_TRANSACTIONS, Producer, ProducerKind
+from splitbrain.systems.kafka.racks import RackReads
 from splitbrain.systems.kafka.records import Stamp
 from splitbrain.systems.servers import Refused, Unclear
 
@@ -88,6 +89,8 @@ class Topic(msgspec.Struct, frozen=True):
     producers: ProducerKind = ProducerKind()
     #: Whether consumers read what is committed alone.
     reads_committed: bool = False
+    #: Whether they read at the replica that is named for their rack, final reads aside.
+    reads_in_rack: bool = False
 
     @property
     def isolation(self) -> int:
@@ -121,6 +124,7 @@ class KafkaClient:
         access: Access = OPEN,
     ) -> None:
         self._brokers = Brokers(node, targets, access)
+        self._racks = RackReads(self._brokers, topic.name, node, topic.isolation)
         self._each = 1 / len({node, *targets})
         self._topic = topic
         #: Its own until it is closed, and then the next client's.
@@ -280,6 +284,10 @@ class KafkaClient:
         ends: dict[str, int] = {}
         for partition, place in places.items():
             leader = await self._leader(partition, timeout_s)
+            if topic.reads_in_rack and not is_final:
+                found, places[partition] = await self._racks.read(leader, partition, place)
+                read[str(partition)] = [[offset, decoded(value)[1]] for offset, value in found]
+                continue
             connection = await self._brokers.connection(leader)
             if is_final and topic.reads_committed:
                 high = await connection.end(topic.name, partition)

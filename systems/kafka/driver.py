@@ -62,6 +62,7 @@ from splitbrain.systems.kafka.producer import (
     TRANSACTION_VERSIONS,
     ProducerKind,
 )
+from splitbrain.systems.kafka.properties import CLIENT_RACK, OWN_RACK, RACKS
 from splitbrain.systems.kafka.transforms import TransformClient
 from splitbrain.systems.questions import not_yet
 
@@ -80,6 +81,7 @@ _CHOICES: Final = {
     _LATE_ENDS: ("no", "yes"),
     _LATE_RECORDS: ("no", "yes"),
     TRANSFORM_OFFSETS: OFFSETS_GO,
+    CLIENT_RACK: RACKS,
 }
 #: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
 #: as long again for one that has just become it.
@@ -150,6 +152,7 @@ class KafkaDriver(Driver):
             _ACKS[chosen["acks"]],
             producers,
             reads_committed=workload in (LOG, TRANSFORM),
+            reads_in_rack=chosen[CLIENT_RACK] == OWN_RACK,
         )
         protocol = options.get(GROUP_PROTOCOL, CLASSIC)
         self._group = GroupKind(_GROUP, self._topic.name, protocol) if of_offsets else None

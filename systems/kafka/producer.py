@@ -83,6 +83,8 @@ class Producer:
         self._transactional_id = transactional_id
         self._raises_epochs = kind.transaction_version == _RAISES_EPOCHS
         self._id, self._epoch = _NO_ID, _NO_ID
+        #: The first ones that it had.
+        self.began_as = (_NO_ID, _NO_ID)
         self._sequences: Counter[int] = Counter()
         self._coordinator: NodeName | None = None
         #: Partitions of the transaction that is open.
@@ -212,7 +214,7 @@ class Producer:
             _, answer = await self._brokers.first(self._ask_for_id, timeout_s)
         else:
             answer = await self._ask_coordinator(self._initial, timeout_s)
-        self._id, self._epoch = answer.producer_id, answer.producer_epoch
+        self._id, self._epoch = self.began_as = answer.producer_id, answer.producer_epoch
 
     async def _ask_for_id(self, connection: KafkaConnection) -> Any:
         answer = await connection.ask(self._initial())

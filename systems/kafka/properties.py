@@ -25,6 +25,10 @@ BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "log.flush.interval.messages": (1, (1 << 63) - 1),
     "replica.lag.time.max.ms": (1_000, 600_000),
 }
+#: Setting of clients: whether they read at the replica that is named to them for their rack.
+CLIENT_RACK: Final = "client.rack"
+OWN_RACK: Final = "own"
+RACKS: Final = ("none", OWN_RACK)
 _REPLICAS_MAX: Final = 3
 _IN_SYNC_OF_TRANSACTIONS: Final = 2
 #: Buffers are small where nobody compacts.
@@ -106,6 +110,12 @@ def broker(server: Server, *, has_zookeeper: bool) -> dict[str, str]:
         "inter.broker.listener.name": "INTERNAL",
         **_ASKING_CONTROLLERS,
     }
+
+
+def in_own_rack(server: Server) -> dict[str, str]:
+    """Return what sends clients to a broker in their rack, which has its name (KIP-392)."""
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    return {"broker.rack": server.name, "replica.selector.class": selector}
 
 
 def storing(server: Server) -> dict[str, str]:

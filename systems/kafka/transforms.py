@@ -23,6 +23,7 @@ from splitbrain.contracts.transforms import (
     LOG_OF,
     OUTPUTS,
     READ_INPUTS,
+    TAKEN_AS,
     TRANSFORM,
 )
 from splitbrain.systems.kafka.access import OPEN, Access
@@ -144,4 +145,10 @@ class TransformClient(KafkaClient):
                     timeout_s,
                 )
         attempt.node = leader
-        return {LOG_OF: log, BEGAN_AT: began, ENDED_AT: work.position, READ_INPUTS: inputs}
+        return {
+            LOG_OF: log,
+            BEGAN_AT: began,
+            ENDED_AT: work.position,
+            READ_INPUTS: inputs,
+            TAKEN_AS: [*work.producer.began_as],
+        }

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget, Unlimited
 from splitbrain.history.records import PairedOperation
@@ -39,10 +41,23 @@ class Written:
     def send(self, log: str, offset: int, value: int) -> "Written":
         return self.add("send", [["send", log, value]], [["send", log, [offset, value]]])
 
-    def transform(self, log: str, inputs: Mapping[int, Any], f: str = "transform") -> "Written":
+    def transform(
+        self,
+        log: str,
+        inputs: Mapping[int, Any],
+        f: str = "transform",
+        taken_as: tuple[int, int] | None = None,
+    ) -> "Written":
         pairs = [[offset, value] for offset, value in inputs.items()]
-        answer = {"log": log, "from": min(inputs), "to": max(inputs) + 1, "inputs": pairs}
+        end = max(inputs, default=-1) + 1
+        answer: dict[str, Any] = {"log": log, "from": min(inputs, default=0), "to": end}
+        answer |= {"inputs": pairs} | ({} if taken_as is None else {"taken-as": [*taken_as]})
         return self.add(f, log, answer)
+
+    def until(self, end: int) -> "Written":
+        """Let the last operation end later: at the moment, the n-th begins at 10 n."""
+        self.operations[-1] = msgspec.structs.replace(self.operations[-1], end=end)
+        return self
 
     def shown(
         self, log: str, records: Mapping[int, Any], end: int | None = None, beyond: Any = ()

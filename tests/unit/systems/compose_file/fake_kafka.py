@@ -289,10 +289,10 @@ class FakeBroker:
         start = asked.fetch_offset
         end = start + self.fetch_count
         if self.has_large_batches:
-            records = _batch(0, *self.log[:end])
+            records = batch(0, *self.log[:end])
         else:
             found = enumerate(self.log[start:end], start)
-            records = b"".join(_batch(offset, value) for offset, value in found)
+            records = b"".join(batch(offset, value) for offset, value in found)
         if self.damages:
             records = records[:-2] + b"\xff" + records[-1:]
         row = answer.FetchableTopicResponse.PartitionData(
@@ -381,7 +381,7 @@ class FakeBroker:
         return NOT_COORDINATOR if elsewhere else 0
 
 
-def _batch(offset: int, *values: bytes) -> bytes:
+def batch(offset: int, *values: bytes) -> bytes:
     builder: Any = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1 << 20)
     for value in values:
         builder.append(timestamp=0, key=value, value=value)

@@ -100,7 +100,8 @@ def erring(name: str, *codes: Any) -> Change:
 
 def answer(start: int, *values: Any) -> dict[str, Any]:
     inputs = [[offset, value] for offset, value in enumerate(values, start)]
-    return {"log": "0", "from": start, "to": start + len(values), "inputs": inputs}
+    end = start + len(values)
+    return {"log": "0", "from": start, "to": end, "inputs": inputs, "taken-as": [70, 1]}
 
 
 def outputs(broker: TransformBroker) -> list[Any]:
@@ -132,6 +133,10 @@ def test_before_kip_890_the_transaction_is_told_of_the_group() -> None:
 def test_it_reads_on_by_itself_until_it_gives_up_what_it_did() -> None:
     answers, (broker,) = told(TRANSFORM, TRANSFORM, ABANDON, TRANSFORM)
     assert [each.value["from"] for each in answers] == [0, 3, 6, 6]
+    # Epochs that the ends of transactions raise are no other owner's.
+    first, *others, last = [each.value["taken-as"] for each in answers]
+    assert others == [first, first]
+    assert last > first
     assert [committed for _, committed in broker.ended] == [True, True, False, True]
     assert broker.heard.count("InitProducerId") == broker.heard.count("OffsetFetch") == 2
     assert broker.group.committed[0] == answers[-1].value["to"]
