@@ -19,7 +19,6 @@ from splitbrain.contracts.analysis import run as rows
 from splitbrain.contracts.analysis.run import Row, RunAnalysis
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.history.run_folder import RunFolder
-from splitbrain.history.scratch_folders import scratch_folder
 from splitbrain.spark_analysis.frames import RunTables, open_tables, struct_type
 from splitbrain.spark_analysis.ingest import ingest
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
@@ -34,7 +33,7 @@ from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
 from splitbrain.spark_analysis.jobs.leadership import election_timeline, leader_overlaps, reigns_of
 from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
-from splitbrain.spark_analysis.results import Result, in_order, records, store_result
+from splitbrain.spark_analysis.results import Result, adopt_result, in_order, records, store_result
 from splitbrain.spark_analysis.schemas import table_of
 from splitbrain.spark_analysis.session import are_few, one_sentence, settings_for, spark_session
 from splitbrain.spark_analysis.table_writer import replace_file
@@ -50,21 +49,24 @@ _NEXT_STEP = (
     "the run itself is not affected."
 )
 
-#: Part of a living run's history that a rehearsal takes.
-_REHEARSED_BYTES: Final = 8 << 20
-
 #: Jobs at work at the same time on few rows: Spark plans each on one core.
-_JOBS_AT_ONCE: Final = 2
+JOBS_AT_ONCE: Final = 2
 
 #: Results of one run, as frames, by their row records; one that is not there yet is waited for.
 Frames = Mapping[type[Row], DataFrame]
 
-#: Jobs by the rows that they find, from a run's tables and the results of the jobs above.
-JOBS: Final[dict[type[Row], Callable[[RunTables, Frames], DataFrame]]] = {
+#: Job, given a run's tables and the results of others.
+Job = Callable[[RunTables, Frames], DataFrame]
+
+#: Jobs by the rows that they find. Those that need no logs come first: while a run's logs are
+#: collected, their work is done (``spark_analysis.ahead``).
+JOBS: Final[dict[type[Row], Job]] = {
     rows.Latency: lambda run, _: latency_quantiles(run.operations),
     rows.Throughput: lambda run, _: throughput(run.operations),
     rows.ServiceWindow: lambda run, _: fault_windows(run.operations, run.faults),
     rows.Unavailability: lambda run, _: longest_unavailability(run.operations),
+    rows.StaleRead: lambda run, _: stale_reads(run.operations),
+    rows.ClientError: lambda run, _: client_errors(run.operations),
     rows.LostCommit: lambda run, _: lost_commits(run.operations, run.committed, run.logs),
     rows.PhantomCommit: lambda run, _: phantom_commits(run.operations, run.committed),
     rows.Reign: lambda run, _: election_timeline(run.state_events, run.faults, run.operations),
@@ -72,8 +74,6 @@ JOBS: Final[dict[type[Row], Callable[[RunTables, Frames], DataFrame]]] = {
     rows.LeaderOverlap: lambda _, found: leader_overlaps(found[rows.Leader]),
     rows.Divergence: lambda run, _: first_divergences(run.committed, run.logs),
     rows.Duplicate: lambda run, _: duplicates(run.operations, run.committed),
-    rows.StaleRead: lambda run, _: stale_reads(run.operations),
-    rows.ClientError: lambda run, _: client_errors(run.operations),
 }
 
 
@@ -81,6 +81,9 @@ _Row = TypeVar("_Row", bound=Row)
 
 #: Told how many jobs are done, of all.
 Took = Callable[[int, int], None]
+
+#: Files of results that were found before.
+Ready = Mapping[type[Row], Path]
 
 
 def _tell_nobody(_done: int, _total: int) -> None:
@@ -104,7 +107,10 @@ def jobs_line(done: int, total: int) -> str:
 
 
 def analyze(
-    run_folder: Path, session: SparkSession | None = None, took: Took = _tell_nobody
+    run_folder: Path,
+    session: SparkSession | None = None,
+    took: Took = _tell_nobody,
+    ready: Ready | None = None,
 ) -> RunAnalysis:
     """Make the tables and results of one run; the summary is written and returned.
 
@@ -112,6 +118,7 @@ def analyze(
         run_folder: the run's folder.
         session: used and left running; without one a local session is started and ended.
         took: told how many jobs are done, of all.
+        ready: results that were found before, and are not looked for again.
 
     Raises:
         HarnessError: no such folder, it cannot be read or written, no Java, or Spark failed.
@@ -126,8 +133,8 @@ def analyze(
         settings_for(spark, size),
     ):
         tables = open_tables(spark, [run_folder], in_one_piece=are_few(size))
-        at_once = _JOBS_AT_ONCE if are_few(size) else 1
-        results, counts = _carry_out(spark, tables, folder, at_once, took=took)
+        at_once = JOBS_AT_ONCE if are_few(size) else 1
+        results, counts = carry_out(spark, tables, folder, at_once, took=took, ready=ready)
         parts = {name: make(results, counts) for name, make in PARTS.items()}
     analysis = RunAnalysis(
         run_id=ingested.run_id,
@@ -139,34 +146,16 @@ def analyze(
     return analysis
 
 
-class _OverError(Exception):
-    """A rehearsal is to end."""
+class OverError(Exception):
+    """The carrying out of jobs is to end."""
 
 
-def rehearse(run_folder: Path, session: SparkSession, is_over: Callable[[], bool]) -> None:
-    """Carry out all jobs on a copy of what a living run has so far, and keep nothing of it.
-
-    Spark loads and compiles most of its classes when it first needs them, so an analysis that
-    follows takes half its time. It ends with the jobs under way as soon as ``is_over`` says so.
-    """
-    living = RunFolder(run_folder)
-    with scratch_folder("rehearsal") as scratch, contextlib.suppress(_OverError):
-        copy = RunFolder(scratch / run_folder.name)
-        copy.root.mkdir()
-        for path in (living.plan, living.history, living.faults):
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                read = file.read(_REHEARSED_BYTES)
-                (copy.root / path.name).write_bytes(read[: read.rfind(b"\n") + 1])
-        size = sum(ingest(copy.root).rows.values())
-        with settings_for(session, size):
-            tables = open_tables(session, [copy.root], in_one_piece=True)
-            _carry_out(session, tables, copy, _JOBS_AT_ONCE, is_over)
-
-
-def problem_of(run_folder: Path, took: Took = _tell_nobody) -> str | None:
+def problem_of(
+    run_folder: Path, took: Took = _tell_nobody, ready: Ready | None = None
+) -> str | None:
     """Analyse a run; return why that was not possible, as one sentence."""
     try:
-        analyze(run_folder, took=took)
+        analyze(run_folder, took=took, ready=ready)
     except HarnessError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a traceback would end with 1, which is a verdict
@@ -206,30 +195,41 @@ class _Stored(Mapping[type[Row], DataFrame]):
         return len(self.files)
 
 
-def _carry_out(
+def carry_out(
     spark: SparkSession,
     tables: RunTables,
     folder: RunFolder,
     at_once: int,
+    *,
+    jobs: Mapping[type[Row], Job] = JOBS,
     is_over: Callable[[], bool] = lambda: False,
     took: Took = _tell_nobody,
+    ready: Ready | None = None,
 ) -> tuple[Results, Counts]:
-    """Carry out all jobs, some at once, each after those whose results it needs."""
+    """Carry out all jobs, some at once, each after those whose results it needs.
+
+    Raises:
+        OverError: ``is_over`` said so before a job; those under way have ended.
+    """
     found = _Stored(spark)
 
-    def store(row: type[Row], job: Callable[[RunTables, Frames], DataFrame]) -> Path:
+    def store(row: type[Row], job: Job) -> Path:
         if is_over():
-            raise _OverError
-        file = store_result(job(tables, found), table_of(row), folder)
+            raise OverError
+        file = (
+            adopt_result(ready[row], table_of(row), folder)
+            if ready and row in ready
+            else store_result(job(tables, found), table_of(row), folder)
+        )
         with told:
-            took(next(done), len(JOBS))
+            took(next(done), len(jobs))
         return file
 
     done, told = itertools.count(1), threading.Lock()
-    took(0, len(JOBS))
+    took(0, len(jobs))
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="job")
     try:
-        for row, job in JOBS.items():
+        for row, job in jobs.items():
             found.files[row] = pool.submit(store, row, job)
         counts = pool.submit(_count, tables)
         files = {row: file.result() for row, file in found.files.items()}

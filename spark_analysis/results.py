@@ -41,6 +41,19 @@ def store_result(result: DataFrame, table: Table, folder: RunFolder) -> Path:
     return place / PART_FILE
 
 
+def adopt_result(file: Path, table: Table, folder: RunFolder) -> Path:
+    """Take a file as the result of a job, in place of an older one; return its path."""
+    place = folder.analysis_result(table.name)
+    place.mkdir(parents=True, exist_ok=True)
+    aside = place / f"_adopting.{os.getpid()}"
+    try:
+        shutil.copyfile(file, aside)
+        aside.replace(place / PART_FILE)
+    finally:
+        aside.unlink(missing_ok=True)
+    return place / PART_FILE
+
+
 class Result(Generic[_AnyRow]):
     """Stored rows of one job."""
 

@@ -7,7 +7,8 @@ that the module would have, its answer, and why there is none. An asker that han
 waits no longer, ends this process with all that Spark does in it, and so does the end of the
 process OWNER; whoever gave the socket gives it to the next one. A broken run folder is that
 question's problem alone. Of a run that still goes on, RUN, it carries out all jobs while the nodes
-start and once the clients are through, until the first question comes.
+start, and once the clients are through, until the first question comes: whatever by then needs no
+second look is part of that answer (``spark_analysis.ahead``).
 """
 
 import contextlib
@@ -31,7 +32,8 @@ from splitbrain.history.border import open_in_place
 from splitbrain.history.course import PhaseName, read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import across_process, gate_process
-from splitbrain.spark_analysis.analyze import jobs_line, problem_of, rehearse
+from splitbrain.spark_analysis.ahead import Ahead, work_ahead
+from splitbrain.spark_analysis.analyze import Ready, jobs_line, problem_of
 from splitbrain.spark_analysis.owned_process import answer_in, end_in_order, live_with
 from splitbrain.spark_analysis.session import spark_session
 
@@ -50,7 +52,7 @@ def main(arguments: list[str]) -> int:
         try:
             with spark_session() as session:
                 for run in arguments[2:]:
-                    _rehearse(Path(run), session, listener)
+                    _serve_first(Path(run), session, listener)
                 for _ in range(QUESTIONS_MAX):
                     _serve(listener, session)
         except HarnessError as error:
@@ -60,10 +62,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _rehearse(run_folder: Path, session: SparkSession, listener: socket.socket) -> None:
-    """Carry out all jobs as long as there are no clients: they are measured, and would be slower.
+def _serve_first(run_folder: Path, session: SparkSession, listener: socket.socket) -> None:
+    """Work ahead as long as there are no clients, which are measured and would be slower; serve.
 
-    Classes that are loaded and compiled before them take no time later.
+    Classes that are loaded and compiled before them take no time later, nor do results that are
+    found while the nodes are stopped.
     """
 
     def is_asked(within_s: float = 0.0) -> bool:
@@ -72,29 +75,37 @@ def _rehearse(run_folder: Path, session: SparkSession, listener: socket.socket) 
     def has_reached(phase: PhaseName) -> bool:
         return any(each.phase == phase for each in read_phases(run_folder))
 
-    # A run whose files cannot be read yet costs the later answers some time, and nothing else.
-    with contextlib.suppress(Exception):
-        rehearse(run_folder, session, lambda: is_asked() or has_reached("load-started"))
-    with contextlib.suppress(Exception):
-        while not has_reached("load-ended"):
-            if is_asked(_LOOK_S):
-                return
-        rehearse(run_folder, session, is_asked)
+    with contextlib.ExitStack() as kept:
+        # A run whose files cannot be read yet costs the answers some time, and nothing else.
+        with (
+            contextlib.suppress(Exception),
+            work_ahead(run_folder, session, lambda: is_asked() or has_reached("load-started")),
+        ):
+            pass
+        ahead = None
+        with contextlib.suppress(Exception):
+            while ahead is None and not is_asked(_LOOK_S):
+                # Until then the history grows.
+                if has_reached("final-reads-ended"):
+                    ahead = kept.enter_context(work_ahead(run_folder, session, is_asked))
+        _serve(listener, session, ahead)
 
 
-def _serve(listener: socket.socket, session: SparkSession | HarnessError) -> None:
+def _serve(
+    listener: socket.socket, session: SparkSession | HarnessError, ahead: Ahead | None = None
+) -> None:
     connection, _ = listener.accept()
     with connection, connection.makefile("rb") as questions:
         line = questions.readline()
         if not line.endswith(b"\n"):
             return
         module, given = json.loads(line)
-        if module not in _DOERS:
+        if module not in {_ROOM, *_DOERS}:
             # Unanswered it starts a process of its own.
             return
         answered = threading.Event()
         threading.Thread(target=_watch, args=(connection, answered), daemon=True).start()
-        answered_with = _answer(module, Path(given), session)
+        answered_with = _answer(module, Path(given), session, ahead)
         answered.set()
         # It may have hung up at the last moment.
         try:
@@ -104,18 +115,22 @@ def _serve(listener: socket.socket, session: SparkSession | HarnessError) -> Non
             return
 
 
-def _answer(module: str, given: Path, session: SparkSession | HarnessError) -> tuple[int, str, str]:
+def _answer(
+    module: str, given: Path, session: SparkSession | HarnessError, ahead: Ahead | None
+) -> tuple[int, str, str]:
     """Return the exit code, the answer, and why there is none."""
     if isinstance(session, HarnessError):
         return session.exit_code, "", str(session)
     try:
         # They find the session that is running.
+        if module == _ROOM:
+            return _analyse(given, {} if ahead is None else ahead.ready_for(given))
         return _DOERS[module](given)
     except Exception as error:  # noqa: BLE001 - a question's defect must not cost the others
         return HarnessError.exit_code, "", f"{type(error).__name__}: {error}"
 
 
-def _analyse(run_folder: Path) -> tuple[int, str, str]:
+def _analyse(run_folder: Path, ready: Ready) -> tuple[int, str, str]:
     def tell(done: int, total: int) -> None:
         # A log that cannot be written costs no analysis.
         with contextlib.suppress(OSError):
@@ -123,13 +138,12 @@ def _analyse(run_folder: Path) -> tuple[int, str, str]:
             with os.fdopen(open_in_place(RunFolder(run_folder).analysis_log, flags), "w") as log:
                 log.write(jobs_line(done, total))
 
-    problem = problem_of(run_folder, tell)
+    problem = problem_of(run_folder, tell, ready)
     return (0, "", "") if problem is None else (HarnessError.exit_code, "", problem)
 
 
-#: By the modules that do the same in a process of their own.
+#: Besides analyses, by the modules that do the same in a process of their own.
 _DOERS: Final[dict[str, Callable[[Path], tuple[int, str, str]]]] = {
-    _ROOM: _analyse,
     f"{_ROOM}.across_process": lambda path: answer_in(
         path, AcrossRequest, across_process.answer_to
     ),

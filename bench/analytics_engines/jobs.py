@@ -35,9 +35,13 @@ COLUMNS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 #: Jobs that no other engine was given: they are run to see that they finish.
 SPARK_ONLY: Final = ("unavailability", "divergences", "duplicates", "stale_reads", "client_errors")
 #: Steps without which Spark can do none of the jobs, alone and without a result: files read, rows
-#: that belong together brought together (and sorted, where ``pair`` needs it), operations written.
+#: that belong together brought together (and sorted, where ``pair`` needs it), operations written;
+#: latencies gathered in their groups, operations counted by second and by slot.
 FLOORS: Final = (
     "read_operations",
+    "gather_latencies",
+    "count_by_second",
+    "count_by_slot",
     "read_events",
     "exchange_events",
     "write_operations",

@@ -5,13 +5,14 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from bench.analytics_engines.jobs import FLOORS
+from bench.analytics_engines.jobs import FLOORS, SLOT_NS
 from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
 from splitbrain.spark_analysis.jobs.commits import lost_commits, phantom_commits
 from splitbrain.spark_analysis.jobs.divergence import first_divergences
@@ -20,6 +21,8 @@ from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
 from splitbrain.spark_analysis.jobs.outcomes import client_errors
 from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 from splitbrain.spark_analysis.session import spark_session
+
+_SECOND_NS: Final = 1_000_000_000
 
 
 class Spark:
@@ -50,6 +53,15 @@ class Spark:
         match job:
             case "read_operations":
                 _nowhere(operations.select("run_id", "f", "type", "start_ns", "end_ns", "final"))
+            case "gather_latencies":
+                latency = sql.col("end_ns") - sql.col("start_ns")
+                groups = operations.groupBy("run_id", "f", _every(_SECOND_NS), "type")
+                _nowhere(groups.agg(sql.collect_list(latency)))
+            case "count_by_second":
+                _nowhere(operations.groupBy("run_id", _every(_SECOND_NS)).count())
+            case "count_by_slot":
+                slots = operations.groupBy("run_id", _every(SLOT_NS), "position_epoch")
+                _nowhere(slots.agg(sql.min("end_ns")))
             case "read_events":
                 _nowhere(events)
             case "exchange_events":
@@ -113,6 +125,10 @@ class Spark:
                 sql.coalesce(sql.sum(latency), sql.lit(0)).alias("latency_ns"),
             )
         )
+
+
+def _every(span_ns: int) -> Column:
+    return sql.floor(sql.col("start_ns") / sql.lit(span_ns)).cast("long")
 
 
 def _nowhere(rows: DataFrame) -> None:

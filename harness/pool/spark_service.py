@@ -165,8 +165,8 @@ class SparkService:
     def prepare(self, run_folder: Path) -> None:
         """Start the session while a run's nodes start, giving way to all.
 
-        It rehearses with the run before and after its clients, and from ``begin`` or ``hurry`` on
-        it gives way to nobody.
+        It rehearses with the run before its clients and works ahead behind them, and from ``begin``
+        or ``hurry`` on it gives way to nobody.
         """
         self._rehearsed = run_folder
         self._wake_up()

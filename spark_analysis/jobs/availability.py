@@ -24,9 +24,11 @@ Definitions, used by the job and by its reference in the tests:
   without completion count with their invocation.
 """
 
+import functools
+import operator
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import ServiceWindow, Unavailability
@@ -38,6 +40,7 @@ CONTEXT_NS: Final = 5_000_000_000
 _NS_PER_MS: Final = 1e6
 _NS_PER_SECOND: Final = 1_000_000_000
 _PHASES: Final = ("before", "during", "after")
+_SLOT: Final = ("run_id", "slot")
 
 
 def fault_windows(
@@ -48,24 +51,13 @@ def fault_windows(
     context_ns: int = CONTEXT_NS,
 ) -> DataFrame:
     """Return a ``ServiceWindow`` of every fault that was injected; none for runs without load."""
-    load = operations.where(~sql.col("final"))
-    acknowledged = load.where((sql.col("type") == "ok") & is_write()).select(
-        "run_id",
-        sql.col("start_ns").alias("write_start"),
-        sql.col("end_ns").alias("write_end"),
-        sql.col("position_epoch").alias("epoch"),
-    )
+    injected = faults.where(sql.col("invoked_ns").isNotNull())
     # Few rows each at any length of the history, needed in several places: computed once.
-    invocations = _invocations_by_slot(load, slot_ns).localCheckpoint(eager=False)
-    by_slot = _by_slot(invocations, acknowledged, slot_ns).localCheckpoint(eager=False)
-    earliest = invocations.where(sql.col("write_end").isNotNull()).select(
-        "run_id", "slot", "write_end", "epoch"
-    )
-    windows = _windows(by_slot, faults).localCheckpoint(eager=False)
-    served = _served(by_slot, _spans(windows, slot_ns, context_ns))
-    moved = _failover_and_recovery(acknowledged, earliest, windows, slot_ns)
-    joined = windows.join(served, ["run_id", "index"], "left").join(
-        moved, ["run_id", "index"], "left"
+    load = _load_by_slot(operations, injected, slot_ns).localCheckpoint(eager=False)
+    windows = _windows(load, injected, slot_ns, context_ns).localCheckpoint(eager=False)
+    by_fault = ["run_id", "index"]
+    joined = windows.join(_served(load, windows), by_fault, "left").join(
+        _failover_and_recovery(load, windows, slot_ns), by_fault, "left"
     )
     return conform(joined, table_of(ServiceWindow))
 
@@ -115,174 +107,156 @@ def _gap(start: Column, end: Column) -> Column:
     return sql.when(start.isNotNull(), gap)
 
 
-def _windows(by_slot: DataFrame, faults: DataFrame) -> DataFrame:
-    """Return one row per injected fault, with the load's bounds and its neighbours' times."""
-    bounds = by_slot.groupBy("run_id").agg(
-        sql.min("load_start").alias("load_start"), sql.max("load_end").alias("load_end")
-    )
-    injected = faults.where(sql.col("invoked_ns").isNotNull()).join(sql.broadcast(bounds), "run_id")
-    # A fault injected when the load was over lasts no time rather than a negative one.
-    end = sql.greatest("invoked_ns", sql.coalesce("removed_ns", "load_end"))
-    windows = injected.select(
-        *("run_id", "index", "kind", "target", "nodes", "verified", "load_start", "load_end"),
-        sql.col("invoked_ns").alias("start_ns"),
-        end.alias("end_ns"),
-        "removed_ns",
-    )
-    other = windows.select(
-        "run_id",
-        sql.col("index").alias("other_index"),
-        sql.col("start_ns").alias("other_start"),
-        sql.col("end_ns").alias("other_end"),
-    )
-    earlier = sql.col("other_start") < sql.col("start_ns")
-    outlasts = sql.col("other_end") > sql.col("end_ns")
-    neighbours = (
-        windows.join(sql.broadcast(other), "run_id")
-        .where(sql.col("index") != sql.col("other_index"))
-        .groupBy("run_id", "index")
-        .agg(
-            sql.max(sql.when(earlier, sql.least("other_end", "start_ns"))).alias("free_from"),
-            sql.min(sql.when(outlasts, sql.greatest("other_start", "end_ns"))).alias("free_until"),
-            _first_after("start_ns").alias("next_after_start"),
-            _first_after("end_ns").alias("next_after_end"),
-        )
-    )
-    return windows.join(sql.broadcast(neighbours), ["run_id", "index"], "left")
+def _load_by_slot(operations: DataFrame, faults: DataFrame, slot_ns: int) -> DataFrame:
+    """Count operations by the slot of their invocation; one reading of the history for all.
 
-
-def _first_after(time: str) -> Column:
-    return sql.min(sql.when(sql.col("other_start") > sql.col(time), sql.col("other_start")))
-
-
-def _spans(windows: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
-    """Return three rows per window: the whole slots before, during and after it, end exclusive."""
-    start, end = sql.col("start_ns"), sql.col("end_ns")
-    before = sql.greatest(start - context_ns, sql.col("load_start"), sql.col("free_from"))
-    after = sql.least(end + context_ns, sql.col("load_end"), sql.col("free_until"))
-    bounds = {"before": (before, start), "during": (start, end), "after": (end, after)}
-    phases = sql.array(
-        *(
-            sql.struct(sql.lit(phase).alias("phase"), begin.alias("begin"), finish.alias("finish"))
-            for phase, (begin, finish) in bounds.items()
-        )
-    )
-    spans = windows.select("run_id", "index", sql.inline(phases))
-    slot = sql.lit(slot_ns)
-    return spans.select(
-        *("run_id", "index", "phase"),
-        sql.ceil(sql.col("begin") / slot).cast("long").alias("first_slot"),
-        sql.floor(sql.col("finish") / slot).cast("long").alias("end_slot"),
-    ).where(sql.col("first_slot") < sql.col("end_slot"))
-
-
-def _invocations_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
-    """Count invocations by slot, with the first acknowledgement of the writes of each epoch.
-
-    One reading of the history for all of it; ``epoch`` is null for all but placed writes.
+    Rows of acknowledged writes have the slot of the completion as ``served``, the epoch, and the
+    earliest completion of these as ``write_end``. All writes of a slot that lies whole behind a
+    moment were invoked after it, and ``write_end`` stands for them; only in the moment's own slot
+    each counts by itself, with its ``write_start``.
     """
-    is_acknowledged = (sql.col("type") == "ok") & is_write()
+    moments = faults.select(
+        "run_id", sql.explode(sql.array("invoked_ns", "removed_ns")).alias("moment")
+    ).select("run_id", _slot(sql.col("moment"), slot_ns).alias("slot"))
+    marked = moments.where(sql.col("slot").isNotNull()).distinct()
+    acknowledged = sql.col("acknowledged")
     return (
-        load.withColumn("acknowledged", is_acknowledged)
+        operations.where(~sql.col("final"))
+        .select(
+            *("run_id", "type", "start_ns", "end_ns", "position_epoch"),
+            ((sql.col("type") == "ok") & is_write()).alias("acknowledged"),
+            _slot(sql.col("start_ns"), slot_ns).alias("slot"),
+        )
+        .join(sql.broadcast(marked.withColumn("is_exact", sql.lit(True))), list(_SLOT), "left")
         .groupBy(
-            "run_id",
-            _slot("start_ns", slot_ns),
-            sql.when(sql.col("acknowledged"), sql.col("position_epoch")).alias("epoch"),
+            *_SLOT,
+            sql.when(acknowledged, _slot(sql.col("end_ns"), slot_ns)).alias("served"),
+            sql.when(acknowledged, sql.col("position_epoch")).alias("epoch"),
+            sql.when(acknowledged & sql.col("is_exact"), sql.col("start_ns")).alias("write_start"),
         )
         .agg(
             sql.count(sql.lit(1)).alias("invoked"),
             sql.count_if(sql.col("type") == "ok").alias("ok"),
-            sql.min(sql.when(sql.col("acknowledged"), sql.col("end_ns"))).alias("write_end"),
+            sql.min(sql.when(acknowledged, sql.col("end_ns"))).alias("write_end"),
             sql.min("start_ns").alias("load_start"),
             sql.max(sql.coalesce("end_ns", "start_ns")).alias("load_end"),
         )
     )
 
 
-def _by_slot(invocations: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
-    """Return invocations and acknowledged writes by slot, and the load's bounds."""
-    nothing, nowhere = sql.lit(0).cast("long"), sql.lit(None).cast("long")
-    invoked = invocations.select(
-        *("run_id", "slot", "invoked", "ok", nothing.alias("serving"), "load_start", "load_end")
+def _slot(time: Column, slot_ns: int) -> Column:
+    return sql.floor(time / sql.lit(slot_ns)).cast("long")
+
+
+def _windows(load: DataFrame, faults: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
+    """Return one row per injected fault: its window, neighbours and spans, and the epoch known."""
+    # Epochs are few: those known at an injection follow from their first acknowledgements.
+    epoch = sql.when(sql.col("epoch").isNotNull(), sql.struct("epoch", "first_end"))
+    runs = (
+        load.groupBy("run_id", "epoch")
+        .agg(
+            sql.min("load_start").alias("load_start"),
+            sql.max("load_end").alias("load_end"),
+            sql.min("write_end").alias("first_end"),
+        )
+        .groupBy("run_id")
+        .agg(
+            sql.min("load_start").alias("load_start"),
+            sql.max("load_end").alias("load_end"),
+            sql.collect_list(epoch).alias("epochs"),
+        )
     )
-    served = (
-        acknowledged.select("run_id", _slot("write_end", slot_ns))
-        .distinct()
-        .select("run_id", "slot", nothing, nothing, sql.lit(1).cast("long"), nowhere, nowhere)
+    start, end = sql.col("start_ns"), sql.col("end_ns")
+    known = sql.filter("epochs", lambda epoch: epoch["first_end"] <= start)
+    all_windows = sql.collect_list(sql.struct("start_ns", "end_ns"))
+    windows = (
+        faults.join(sql.broadcast(runs), "run_id")
+        .withColumn("start_ns", sql.col("invoked_ns"))
+        # A fault injected when the load was over lasts no time rather than a negative one.
+        .withColumn("end_ns", sql.greatest("invoked_ns", sql.coalesce("removed_ns", "load_end")))
+        .withColumn("known_epoch", sql.array_max(sql.transform(known, lambda it: it["epoch"])))
+        .withColumn("others", all_windows.over(Window.partitionBy("run_id")))
     )
-    return (
-        invoked.unionAll(served)
-        .groupBy("run_id", "slot")
+    earlier = sql.filter("others", lambda other: other["start_ns"] < start)
+    outlasting = sql.filter("others", lambda other: other["end_ns"] > end)
+    free_from = sql.array_max(sql.transform(earlier, lambda o: sql.least(o["end_ns"], start)))
+    free_until = sql.array_min(
+        sql.transform(outlasting, lambda o: sql.greatest(o["start_ns"], end))
+    )
+    before = sql.greatest(start - context_ns, sql.col("load_start"), free_from)
+    after = sql.least(end + context_ns, sql.col("load_end"), free_until)
+    bounds = {"before": (before, start), "during": (start, end), "after": (end, after)}
+    whole = {
+        name: column
+        for phase, (begin, finish) in bounds.items()
+        for name, column in {
+            f"first_{phase}": sql.ceil(begin / sql.lit(slot_ns)).cast("long"),
+            f"end_{phase}": _slot(finish, slot_ns),
+        }.items()
+    }
+    return windows.withColumns(
+        {
+            **whole,
+            "next_after_start": _first_after(start),
+            "next_after_end": _first_after(end),
+        }
+    ).drop("others", "epochs")
+
+
+def _first_after(moment: Column) -> Column:
+    later = sql.filter("others", lambda other: other["start_ns"] > moment)
+    return sql.array_min(sql.transform(later, lambda other: other["start_ns"]))
+
+
+def _served(load: DataFrame, windows: DataFrame) -> DataFrame:
+    """Return availability and ok ratio of each window's spans, side by side."""
+    nothing, one = sql.lit(0).cast("long"), sql.lit(1).cast("long")
+    invoked = sql.struct("slot", "invoked", "ok", nothing.alias("serving"))
+    served = sql.col("served").alias("slot")
+    serving = sql.struct(
+        served, nothing.alias("invoked"), nothing.alias("ok"), one.alias("serving")
+    )
+    by_slot = (
+        load.select("run_id", sql.inline(sql.array(invoked, serving)))
+        .where(sql.col("slot").isNotNull())
+        .groupBy(*_SLOT)
         .agg(
             *(sql.sum(name).alias(name) for name in ("invoked", "ok")),
             sql.max("serving").alias("serving"),
-            sql.min("load_start").alias("load_start"),
-            sql.max("load_end").alias("load_end"),
         )
     )
+    spans = {phase: (sql.col(f"first_{phase}"), sql.col(f"end_{phase}")) for phase in _PHASES}
+    figures: dict[str, Column] = {}
+    for phase, (first, end) in spans.items():
+        in_span = (sql.col("slot") >= first) & (sql.col("slot") < end)
+        summed = {
+            name: sql.sum(sql.when(in_span, sql.col(name))) for name in ("serving", "invoked", "ok")
+        }
+        length = sql.max(end - first)
+        # A span without a whole slot has nothing to be judged by.
+        figures[f"availability_{phase}"] = sql.when(
+            length > 0, sql.coalesce(summed["serving"], sql.lit(0)) / length
+        )
+        figures[f"ok_ratio_{phase}"] = sql.when(
+            summed["invoked"] > 0, summed["ok"] / summed["invoked"]
+        )
+    return _beside(windows, by_slot).agg(*(figure.alias(name) for name, figure in figures.items()))
 
 
-def _served(by_slot: DataFrame, spans: DataFrame) -> DataFrame:
-    """Return availability and ok ratio of each window's spans, side by side."""
-    inside = [
-        by_slot["run_id"] == spans["run_id"],
-        by_slot["slot"] >= spans["first_slot"],
-        by_slot["slot"] < spans["end_slot"],
-    ]
-    keys = [spans[name] for name in ("run_id", "index", "phase", "first_slot", "end_slot")]
-    judged = (
-        sql.broadcast(spans)
-        .join(by_slot, inside, "left")
-        .groupBy(*keys)
-        .agg(*(sql.sum(name).alias(name) for name in ("serving", "invoked", "ok")))
-    )
-    availability = sql.coalesce("serving", sql.lit(0)) / (
-        sql.col("end_slot") - sql.col("first_slot")
-    )
-    ratio = sql.when(sql.col("invoked") > 0, sql.col("ok") / sql.col("invoked"))
-    figures = [
-        sql.max(sql.when(sql.col("phase") == phase, figure)).alias(f"{name}_{phase}")
-        for name, figure in (("availability", availability), ("ok_ratio", ratio))
-        for phase in _PHASES
-    ]
-    return judged.groupBy("run_id", "index").agg(*figures)
+def _beside(windows: DataFrame, rows: DataFrame, *conditions: Column) -> GroupedData:
+    """Return the rows of each window's run that meet the conditions, by window."""
+    of_run = rows.withColumnRenamed("run_id", "of_run")
+    condition = functools.reduce(operator.and_, conditions, windows["run_id"] == of_run["of_run"])
+    return sql.broadcast(windows).join(of_run, condition).groupBy("run_id", "index")
 
 
-def _slot(time: str, slot_ns: int) -> Column:
-    return sql.floor(sql.col(time) / sql.lit(slot_ns)).cast("long").alias("slot")
-
-
-def _failover_and_recovery(
-    acknowledged: DataFrame, earliest: DataFrame, windows: DataFrame, slot_ns: int
-) -> DataFrame:
+def _failover_and_recovery(load: DataFrame, windows: DataFrame, slot_ns: int) -> DataFrame:
     """Return failover, new epoch and recovery of each window; windows with neither are left out."""
-    # Epochs are few: those known at an injection follow from their first acknowledgements.
-    epochs = (
-        earliest.where(sql.col("epoch").isNotNull())
-        .groupBy("run_id", "epoch")
-        .agg(sql.min("write_end").alias("first_end"))
+    writes = load.where(sql.col("write_end").isNotNull()).select(
+        "run_id",
+        sql.coalesce("write_start", sql.col("slot") * sql.lit(slot_ns)).alias("write_start"),
+        *("write_end", "epoch"),
     )
-    known = (
-        sql.broadcast(windows.select("run_id", "index", "start_ns"))
-        .join(epochs, "run_id")
-        .where(sql.col("first_end") <= sql.col("start_ns"))
-        .groupBy("run_id", "index")
-        .agg(sql.max("epoch").alias("known_epoch"))
-    )
-    spans = windows.select(
-        "run_id", "index", "start_ns", "removed_ns", "next_after_start", "next_after_end"
-    ).join(sql.broadcast(known), ["run_id", "index"], "left")
-    # All writes of a slot that lies whole behind a moment were invoked after it, and their earliest
-    # stands for them; only in the moment's own slot each counts by itself.
-    moments = windows.select(
-        "run_id", sql.explode(sql.array("start_ns", "removed_ns")).alias("moment")
-    ).select("run_id", _slot("moment", slot_ns))
-    single = (
-        acknowledged.withColumn("slot", _slot("write_start", slot_ns))
-        .join(sql.broadcast(moments.distinct()), ["run_id", "slot"], "left_semi")
-        .select("run_id", "write_start", "write_end", "epoch")
-    )
-    whole = earliest.select("run_id", sql.col("slot") * sql.lit(slot_ns), "write_end", "epoch")
     write_start, write_end = sql.col("write_start"), sql.col("write_end")
     failed_over = (
         (write_start > sql.col("start_ns"))
@@ -292,20 +266,11 @@ def _failover_and_recovery(
     recovered = (write_start >= sql.col("removed_ns")) & sql.coalesce(
         write_end < sql.col("next_after_end"), sql.lit(True)
     )
-    found = (
-        single.unionAll(whole)
-        .join(sql.broadcast(spans), "run_id")
-        .where(failed_over | recovered)
-        .groupBy("run_id", "index", "start_ns", "removed_ns")
-        .agg(
-            sql.min(sql.when(failed_over, sql.struct("write_end", "epoch"))).alias("failover"),
-            sql.min(sql.when(recovered, write_end)).alias("recovered"),
-        )
-    )
-    return found.select(
-        "run_id",
-        "index",
-        ((sql.col("failover.write_end") - sql.col("start_ns")) / _NS_PER_MS).alias("failover_ms"),
-        ((sql.col("recovered") - sql.col("removed_ns")) / _NS_PER_MS).alias("recovery_ms"),
-        sql.col("failover.epoch").alias("new_epoch"),
+    failover = sql.min(sql.when(failed_over, sql.struct("write_end", "epoch")))
+    return _beside(windows, writes, failed_over | recovered).agg(
+        ((failover["write_end"] - sql.first("start_ns")) / _NS_PER_MS).alias("failover_ms"),
+        ((sql.min(sql.when(recovered, write_end)) - sql.first("removed_ns")) / _NS_PER_MS).alias(
+            "recovery_ms"
+        ),
+        failover["epoch"].alias("new_epoch"),
     )

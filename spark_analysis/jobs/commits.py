@@ -61,10 +61,11 @@ def acknowledged_writes(operations: DataFrame) -> DataFrame:
 
 def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -> DataFrame:
     """Return a ``LostCommit`` of each acknowledged write that no majority of the nodes can hold."""
-    bits = _bits_of_nodes(logs).localCheckpoint()
+    bits = _bits_of_nodes(logs).localCheckpoint(eager=False)
     nodes = _nodes_of_runs(logs, bits)
     # Where most logs are missing nothing is certain, and no write need be looked at.
-    judged = nodes.where(sql.col("needed") > 0).select("run_id", "needed").localCheckpoint()
+    certain = nodes.where(sql.col("needed") > 0).select("run_id", "needed")
+    judged = certain.localCheckpoint(eager=False)
     writes = as_records(acknowledged_writes(operations)).join(
         sql.broadcast(judged.select("run_id")), "run_id", "left_semi"
     )
@@ -84,7 +85,7 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
     candidates = _hardly_held(marked, records, _PLACE)
     lost = _not_held(writes.where(is_placed), candidates, nodes, _PLACE)
     # Most systems give positions: then nothing of this is read a second time.
-    if not candidates.rows.where(sql.col("at").isNull()).isEmpty():
+    if candidates.size and not candidates.rows.where(sql.col("at").isNull()).isEmpty():
         unplaced = writes.where(~is_placed)
         elsewhere = sql.broadcast(unplaced.select("run_id").distinct())
         others = records.join(elsewhere, "run_id", "left_semi")
@@ -233,7 +234,8 @@ def _same(frame: DataFrame, keys: Counted, columns: tuple[str, ...]) -> DataFram
     """Return the rows of a frame with one of these keys, and the columns beside the key."""
     if "offset" in columns and keys.size <= _NAMED_MAX:
         named = keys.rows.where(sql.col("at").isNotNull()).select("at").distinct()
-        offsets = [row["at"] for row in named.collect()]
+        # Nearly always there is none, which need not be asked a second time.
+        offsets = [row["at"] for row in named.collect()] if keys.size else []
         frame = frame.where(sql.col("offset").isin(offsets))
     return _keyed(frame, columns, *frame.columns).join(keys.few(keys.rows), list(_KEY)).drop(*_KEY)
 
