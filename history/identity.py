@@ -23,6 +23,7 @@ _AMBIGUOUS: Final = re.compile(r"""["':\\#\[{]|-?\d[\d.e+/-]*M?\Z|(?:true|false)
 #: Types whose values are equal only to values of the same type.
 PLAIN: Final = frozenset({int, str, type(None)})
 _EDN: Final = frozenset({Name, Number, Tagged, EdnSet, EdnMap})
+_NUMBERS: Final = frozenset({bool, int, float})
 _COLLECTIONS: Final = frozenset({list, dict, EdnSet, EdnMap})
 #: Kinds that answer whether it was done, or is so.
 _YES_OR_NO: Final = frozenset({"acquire", "contains", "delete", "enqueue", "release"})
@@ -73,7 +74,7 @@ class ValuesApart:
         types = _types_of(everything)
         self._is_edn = not types.isdisjoint(_EDN)
         self._names_stay = self._is_edn and putting_together()
-        if self._is_edn or len(types & {bool, int, float}) > 1:
+        if may_be_one(types):
             for leaf in _leaves(everything):
                 self._note(leaf)
         changes_numbers = not self._truths.isdisjoint(self._whole | self._floats)
@@ -152,6 +153,19 @@ class ValuesApart:
         list: _list,
         dict: _dict,
     }
+
+
+def types_in(operations: Sequence[PairedOperation]) -> set[type]:
+    """Return the types in all values of the operations; of a history that grows, of the new ones.
+
+    Where ``may_be_one`` of all of them is false, ``operations_apart`` has nothing to change.
+    """
+    return _types_of(_values_of(operations))
+
+
+def may_be_one(types: set[type]) -> bool:
+    """Return whether different values of these types may be one to Python."""
+    return not types.isdisjoint(_EDN) or len(types & _NUMBERS) > 1
 
 
 def _types_of(things: Sequence[Any]) -> set[type]:

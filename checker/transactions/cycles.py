@@ -8,7 +8,7 @@ G-nonadjacent-predicate, G2); and on the strongest order without which it is non
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from math import inf
 from typing import Final, NamedTuple
@@ -29,9 +29,8 @@ from splitbrain.checker.transactions.dependencies import (
     WW,
 )
 from splitbrain.checker.transactions.graph import (
+    Connected,
     Edge,
-    Successors,
-    components,
     ranks_of,
     successors_of,
 )
@@ -77,6 +76,11 @@ class _Search(NamedTuple):
     demands: int
     shortest: int
 
+    @property
+    def usable(self) -> frozenset[int]:
+        """Kinds of all edges that a cycle may have; the first edge is on it, too."""
+        return self.kinds | self.first | {PASS, PROCESS, REALTIME}
+
 
 _SINGLE: Final = frozenset({levels.G_SINGLE, levels.G_SINGLE_PREDICATE})
 _NONADJACENT: Final = frozenset({levels.G_NONADJACENT, levels.G_NONADJACENT_PREDICATE})
@@ -121,9 +125,16 @@ def cycles_in(
     for order, kinds in _KINDS.items():
         allowed = [edge for edge in edges if edge.kind in kinds]
         present = {edge.kind for edge in allowed}
+        # Many searches are of the same edges.
+        graphs: dict[frozenset[int], Connected] = {}
         for search in _SEARCHES:
-            if not search.first.isdisjoint(present):
-                yield from _Finder(search, order, allowed, transactions, poll).cycles()
+            if search.first.isdisjoint(present):
+                continue
+            usable = search.usable & present
+            graph = graphs.get(usable)
+            if graph is None:
+                graph = graphs[usable] = Connected(allowed, usable, poll)
+            yield from _Finder(search, order, graph, transactions, poll).cycles()
 
 
 def cycles_through(
@@ -131,7 +142,8 @@ def cycles_through(
 ) -> Iterator[Cycle]:
     """Yield a shortest cycle through an edge of one kind in each component, of this name."""
     search = _Search(name, frozenset({WW, WR, *range(PASS + 1, kind)}), frozenset({kind}), 0, 0, 2)
-    yield from _Finder(search, "", edges, transactions, poll).cycles()
+    graph = Connected(edges, search.usable, poll)
+    yield from _Finder(search, "", graph, transactions, poll).cycles()
 
 
 class _Finder:
@@ -141,17 +153,14 @@ class _Finder:
         self,
         search: _Search,
         order: Order,
-        edges: Iterable[Edge],
+        graph: Connected,
         transactions: int,
         poll: Callable[[], None],
     ) -> None:
         self._search, self._order = search, order
         self._name = levels.with_order(search.name, order)
         self._transactions, self._poll = transactions, poll
-        # The first edge is on the cycle too.
-        usable = search.kinds | search.first | {PASS, PROCESS, REALTIME}
-        self._successors: Successors = successors_of(e for e in edges if e.kind in usable)
-        self._component = components(self._successors, poll)
+        self._component, self._inner = graph.component, graph.inner
         self._ordered = _ORDER_KINDS[order]
         #: Starts that can close a cycle of the kind are told apart from all others at first.
         self._may_close = {
@@ -180,18 +189,6 @@ class _Finder:
             found = self._shortest(several if may_close is None else [*filter(may_close, several)])
             if found is not None:
                 yield found
-
-    @cached_property
-    def _inner(self) -> list[Edge]:
-        """Edges within components."""
-        of = self._component.get
-        return [
-            edge
-            for source, edges in self._successors.items()
-            if source in self._component
-            for edge in edges
-            if of(edge.target) == of(source)
-        ]
 
     @cached_property
     def _ranks(self) -> dict[int, int]:

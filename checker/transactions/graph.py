@@ -117,6 +117,25 @@ def components(successors: Successors, poll: Callable[[], None]) -> dict[int, in
     return {node: rank for node, rank in ranks.items() if sizes[rank] > 1}
 
 
+class Connected:
+    """Edges of some kinds, and the components that they make."""
+
+    def __init__(
+        self, edges: Iterable[Edge], kinds: frozenset[int], poll: Callable[[], None]
+    ) -> None:
+        successors = successors_of(edge for edge in edges if edge.kind in kinds)
+        self.component = components(successors, poll)
+        of = self.component.get
+        #: Edges within components.
+        self.inner = [
+            edge
+            for source, edges in successors.items()
+            if source in self.component
+            for edge in edges
+            if of(edge.target) == of(source)
+        ]
+
+
 def ranks_of(after: Mapping[int, Sequence[int]], poll: Callable[[], None]) -> dict[int, int]:
     """Return a number for each node, the same within a component; no edge leads to a greater one.
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from splitbrain.nodes.controller.basis.registrations import is_active
 from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState
 from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionRequest,
     InSyncBroker,
@@ -28,32 +29,53 @@ _UNKNOWN_EPOCH: Final = -1
 
 
 def propose_isrs(
-    image: MetadataImage, broker_id: int, broker_epoch: int
+    image: MetadataImage, broker_id: int, broker_epoch: int, whole: dict[str, TopicImage]
 ) -> AlterPartitionRequest | None:
     """AlterPartition version 3 for all partitions that the broker leads and that lack somebody.
 
-    None where there is nothing to propose. Looks at every partition: ask when the image changed.
+    None where there is nothing to propose. ``whole``: topics by id of which the same broker's last
+    proposals found that nothing can be proposed; kept up here. Images share the topics that did
+    not change, so only others are looked at: ask when the image changed.
     """
+    by_id = image.topics.by_id
+    lacking = [
+        topic_id
+        for topic_id, topic in by_id.items()
+        if whole.get(topic_id) is not topic and _lacks(topic, broker_id)
+    ]
+    whole.clear()
+    whole.update(by_id)
+    for topic_id in lacking:
+        del whole[topic_id]
     topics = tuple(
         TopicToAlter(topic_id=topic_id, partitions=partitions)
-        for topic_id, topic in sorted(image.topics.by_id.items())
-        if (partitions := tuple(_proposals(image, topic, broker_id)))
+        for topic_id in sorted(lacking)
+        if (partitions := tuple(_proposals(image, by_id[topic_id], broker_id)))
     )
     if not topics:
         return None
     return AlterPartitionRequest(broker_id=broker_id, broker_epoch=broker_epoch, topics=topics)
 
 
+def _lacks(topic: TopicImage, broker_id: int) -> bool:
+    """Whether the broker leads a partition that lacks somebody, or that must say it recovered."""
+    return any(_may_lack(state, broker_id) for state in topic.partitions)
+
+
+def _may_lack(state: PartitionState, broker_id: int) -> bool:
+    """Whether the broker may have something to propose; nearly all partitions lack nobody."""
+    return state.leader == broker_id and (
+        state.isr != state.replicas or state.leader_recovery_state == _RECOVERING
+    )
+
+
 def _proposals(
     image: MetadataImage, topic: TopicImage, broker_id: int
 ) -> Iterator[PartitionToAlter]:
     for number, state in enumerate(topic.partitions):
-        if state.leader != broker_id:
+        if not _may_lack(state, broker_id):
             continue
         is_recovering = state.leader_recovery_state == _RECOVERING
-        if state.isr == state.replicas and not is_recovering:
-            # Nearly all: nobody is missing.
-            continue
         joining = tuple(
             each for each in state.replicas if each not in state.isr and is_active(image, each)
         )

@@ -61,7 +61,8 @@ class Sharing:
 
     def numbers(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
         """Return the first tuple that was equal to this one."""
-        return self._known.get(numbers) or self._shared(numbers)
+        # Most are empty: nobody is added, nobody removed.
+        return numbers and (self._known.get(numbers) or self._shared(numbers))
 
     def directories(self, directories: tuple[str, ...]) -> tuple[str, ...]:
         """As ``numbers``."""

@@ -108,7 +108,7 @@ class RoleContext:
 
 def earliest(*moments: Microseconds | None) -> Microseconds | None:
     """Return the first of several moments; None stands for never."""
-    return min((moment for moment in moments if moment is not None), default=None)
+    return min([moment for moment in moments if moment is not None], default=None)
 
 
 class Role:

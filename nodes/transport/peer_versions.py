@@ -7,6 +7,7 @@ Source: KIP-511; ``NetworkClient`` of Kafka asks in the same order.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -18,10 +19,11 @@ from splitbrain.nodes.wire.api_versions import (
     choose_version,
 )
 from splitbrain.nodes.wire.apis import PRE_VOTE_SINCE, SUPPORTED_VERSIONS, ApiKey, VersionRange
-from splitbrain.nodes.wire.calls import TABLES
+from splitbrain.nodes.wire.calls import TABLES, ReceivedReply
 from splitbrain.nodes.wire.errors import UnsupportedAnswerError, error_named
 from splitbrain.nodes.wire.messages import api_key_of, decode_answer, encode_request
 
+_ANSWERS_KEPT_MAX: Final = 16
 #: Number of the question; the quorum's own requests come after its answer.
 _CORRELATION: Final = 0
 #: Kafka refuses a request that names neither; it logs them, no more.
@@ -39,6 +41,8 @@ class PeerVersions:
         self._learned = learned
         self._asked_version = SUPPORTED_VERSIONS[ApiKey.API_VERSIONS].highest
         self._answer: ApiVersionsResponse | None = None
+        #: Versions chosen by that answer already.
+        self._chosen: dict[tuple[ApiKey, VersionRange], int] = {}
 
     @property
     def is_known(self) -> bool:
@@ -56,7 +60,7 @@ class PeerVersions:
             NoCommonVersionError: the peer knows the question in no version that we do.
             WireError: the answer is malformed, or answers something else.
         """
-        received = decode_answer(payload, ApiKey.API_VERSIONS, self._asked_version)
+        received = _read(payload, self._asked_version)
         answer = received.message
         if received.correlation_id != _CORRELATION or not isinstance(answer, ApiVersionsResponse):
             raise UnsupportedAnswerError(
@@ -88,4 +92,13 @@ class PeerVersions:
             own = VersionRange(PRE_VOTE_SINCE, own.highest)
         if self._answer is None:
             raise RuntimeError("the peer has not said yet what it serves")
-        return choose_version(self._answer, api_key, own)
+        chosen = self._chosen.get((api_key, own))
+        if chosen is None:
+            chosen = self._chosen[api_key, own] = choose_version(self._answer, api_key, own)
+        return chosen
+
+
+# Nodes of one release say the same at every connection.
+@lru_cache(_ANSWERS_KEPT_MAX)
+def _read(payload: bytes, version: int) -> ReceivedReply:
+    return decode_answer(payload, ApiKey.API_VERSIONS, version)

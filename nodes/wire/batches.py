@@ -9,6 +9,7 @@ Source: Kafka's documentation, "Record Batch"; KIP-98; KIP-595 for the control b
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from struct import Struct
 from typing import Any, Final
 
@@ -30,6 +31,9 @@ BATCH_BYTES_MAX: Final = 128 * 1024 * 1024
 
 CONTROL_BIT: Final = 0x20
 _COMPRESSION_MASK: Final = 0x07
+#: Batches that stay decoded, and the size of the longest of them: a few megabytes in all.
+_BATCHES_KEPT_MAX: Final = 2_048
+_KEPT_BYTES_MAX: Final = 2_048
 #: First byte under the checksum.
 _CHECKSUM_START: Final = 21
 
@@ -297,26 +301,39 @@ def decode_batch(buffer: bytes | memoryview, position: int = 0) -> RecordBatch:
         raise WireError(f"batch at byte {position} is compressed, which is not read here")
     end = position + LENGTH_PREFIX_BYTES + length
     body = bytes(memoryview(buffer)[position + HEADER_BYTES : end])
-    records: list[Record] = []
-    cursor = 0
-    for delta in range(count):
-        record, cursor = _decode_record(body, cursor, base_offset, base_timestamp, delta)
-        records.append(record)
-    if cursor != len(body):
+    decode = _decode_kept if len(body) <= _KEPT_BYTES_MAX else _decode_records
+    records, decoded_bytes = decode(body, base_offset, base_timestamp, count)
+    if decoded_bytes != len(body):
         raise WireError(
-            f"batch at byte {position} has {len(body) - cursor} bytes after its records"
+            f"batch at byte {position} has {len(body) - decoded_bytes} bytes after its records"
         )
     return RecordBatch(
         base_offset=base_offset,
         epoch=epoch,
         base_timestamp_ms=base_timestamp,
         max_timestamp_ms=max_timestamp,
-        records=tuple(records),
+        records=records,
         attributes=attributes,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=sequence,
     )
+
+
+def _decode_records(
+    body: bytes, base_offset: Offset, base_timestamp: int, count: int
+) -> tuple[tuple[Record, ...], int]:
+    """Return the records of a batch, and how many bytes of the body they fill."""
+    records: list[Record] = []
+    cursor = 0
+    for delta in range(count):
+        record, cursor = _decode_record(body, cursor, base_offset, base_timestamp, delta)
+        records.append(record)
+    return tuple(records), cursor
+
+
+# Nodes of one process apply the same batches, and who reads their logs meets them again.
+_decode_kept = lru_cache(_BATCHES_KEPT_MAX)(_decode_records)
 
 
 def _decode_record(

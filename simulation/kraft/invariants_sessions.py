@@ -79,10 +79,10 @@ class OneLeadership(Answers):
             heard[message.broker_id] = _Heard(message.broker_epoch, arrival.time_us)
 
     def after(self, machine: Machine, effect: Any) -> None:
-        leadership = self.leadership(machine)
         if isinstance(effect, AdvanceHighWatermark):
-            self._note_activation(machine, leadership)
+            self._note_activation(machine)
             return
+        leadership = self.leadership(machine)
         last_offset = int(effect.base_offset) + len(effect.payloads) - 1
         for payload in effect.payloads:
             self.appended(machine, leadership, self.ledger.decode(payload), last_offset)
@@ -101,9 +101,12 @@ class OneLeadership(Answers):
             and now - heard.time_us <= self.least_us
         )
 
-    def _note_activation(self, machine: Machine, leadership: Leadership) -> None:
+    def _note_activation(self, machine: Machine) -> None:
         """A leader is active once a record of its own epoch is committed, and all before it."""
-        if leadership in self.activated or machine.host.node.replica.role != "leader":
+        if machine.host.node.replica.role != "leader":
+            return
+        leadership = self.leadership(machine)
+        if leadership in self.activated:
             return
         committed = self.ghost.committed
         if committed and committed[-1].epoch == leadership.epoch:
@@ -191,9 +194,11 @@ class SilentBrokersAreFenced(OneLeadership):
 
     def took(self, machine: Machine, event: Any) -> None:
         host = machine.host
+        if host.node.replica.role != "leader" or host.is_asked_to_end:
+            return
         leadership = self.leadership(machine)
         active_since = self.activated.get(leadership)
-        if active_since is None or host.node.replica.role != "leader" or host.is_asked_to_end:
+        if active_since is None:
             return
         now = host.clock.now()
         step_us = now - self._looked_at.get(leadership, active_since.time_us)

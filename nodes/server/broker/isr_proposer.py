@@ -7,6 +7,7 @@ import msgspec
 
 from splitbrain.nodes.broker.isr_proposals import propose_isrs
 from splitbrain.nodes.broker.lifecycle import Lifecycle
+from splitbrain.nodes.metadata.image import TopicImage
 from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
 from splitbrain.nodes.quorum.replica import Replica
 from splitbrain.nodes.server.host.surroundings import CallPeer, TimerHandle, Timers
@@ -33,6 +34,8 @@ class IsrProposer:
         self._pause_us = pause_us
         self._is_waiting = False
         self._timer: TimerHandle | None = None
+        #: Topics, as of the last look, of which nothing is to be proposed.
+        self._whole: dict[str, TopicImage] = {}
 
     def look(self) -> None:
         """Propose what is to be proposed; to be called when image, fence or leader changed."""
@@ -42,7 +45,9 @@ class IsrProposer:
         lifecycle = self._lifecycle
         if lifecycle.is_fenced:
             return
-        request = propose_isrs(lifecycle.image, self._broker_id, lifecycle.broker_epoch)
+        request = propose_isrs(
+            lifecycle.image, self._broker_id, lifecycle.broker_epoch, self._whole
+        )
         if request is not None:
             self._is_waiting = True
             self._call(NodeId(leader_id), request, self._answered)

@@ -141,6 +141,48 @@ def test_a_look_is_at_the_objects_touched_lately_and_all_that_ever_happened_to_t
     assert len(beginning.operations) == 3
 
 
+@pytest.mark.parametrize("size", [1, 150, 20_000])
+def test_an_object_is_at_rest_once_thousands_of_operations_were_about_others(size: int) -> None:
+    beginning = Beginning()
+
+    def takes(numbers: range) -> None:
+        events = [
+            msgspec.structs.replace(event, index=2 * numbers.start + event.index)
+            for event in events_of(
+                [
+                    transaction(n, [["append", n % 9, n]], 2 * n, 2 * n + 1, process=0)
+                    for n in numbers
+                ]
+            )
+        ]
+        for first in range(0, len(events), size):
+            beginning.take(events[first : first + size])
+
+    beginning.take(events_of([transaction(0, [["append", "old", 0]], 0, 1, process=0)]))
+    takes(range(1, 3_000))
+    assert beginning.lately[0].index == 0
+    # Those that are new do not count, however many there are.
+    takes(range(3_000, 9_000))
+    assert (beginning.lately[0].index == 0) == (size > 12_000)
+    takes(range(9_000, 9_002))
+    assert beginning.lately[0].index != 0
+
+
+@pytest.mark.parametrize("lots_count", [1, 2])
+def test_values_that_python_takes_for_one_are_told_apart_in_whatever_lots(lots_count: int) -> None:
+    name = "linearizability:cas-register"
+    calls: list[tuple[str, Any, Any]] = [("write", 1, 1), ("read", None, True)]
+    operations = [
+        PairedOperation(place, 0, f, "k", asked, answer, "ok", 2 * place, 2 * place + 1)
+        for place, (f, asked, answer) in enumerate(calls)
+    ]
+    events = events_of(operations)
+    lots_of_events = [events] if lots_count == 1 else [events[:2], events[2:]]
+    assert first_violation(name, iter(lots_of_events)) is not None
+    ones = [msgspec.structs.replace(each, result=1) for each in operations]
+    assert first_violation(name, iter([events_of(ones)])) is None
+
+
 def test_an_operation_without_end_may_have_happened_or_not() -> None:
     beginning = Beginning()
     events = events_of([transaction(0, [["append", "x", 1]], 0, 5)])

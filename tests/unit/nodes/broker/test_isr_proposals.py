@@ -3,6 +3,7 @@
 from typing import Any
 
 from splitbrain.nodes.broker.isr_proposals import propose_isrs
+from splitbrain.nodes.metadata.image import TopicImage
 from splitbrain.nodes.wire.apis import ApiKey
 from splitbrain.nodes.wire.calls import decode_call, encode_call
 from splitbrain.nodes.wire.errors import ApiError
@@ -10,7 +11,7 @@ from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster
 
 
 def proposed(cluster: Cluster, broker_id: int) -> Any:
-    return propose_isrs(cluster.image, broker_id, cluster.epoch(broker_id))
+    return propose_isrs(cluster.image, broker_id, cluster.epoch(broker_id), {})
 
 
 def taken(cluster: Cluster, broker_id: int) -> list[int]:
@@ -69,7 +70,7 @@ def test_a_proposal_from_an_older_image_is_refused() -> None:
     cluster.add_topic((1, 2), isr=(1,))
     before = cluster.image
     assert taken(cluster, 1) == [ApiError.NONE]
-    late = propose_isrs(before, 1, cluster.epoch(1))
+    late = propose_isrs(before, 1, cluster.epoch(1), {})
     assert late is not None
     answer = cluster.ask(ApiKey.ALTER_PARTITION, late, 3)
     assert answer.topics[0].partitions[0].error_code == ApiError.INVALID_UPDATE_VERSION
@@ -84,3 +85,15 @@ def test_a_leader_after_an_unclean_election_says_that_it_has_recovered() -> None
     alone.add_topic((1, 2), isr=(1,), leader_recovery_state=1)
     assert taken(alone, 1) == [ApiError.NONE]
     assert (alone.partition().leader_recovery_state, alone.partition().isr) == (0, (1,))
+
+
+def test_topics_of_which_nothing_is_proposed_are_looked_at_once_they_change() -> None:
+    cluster = Cluster(1, 2)
+    cluster.add_topic((1, 2))
+    whole: dict[str, TopicImage] = {}
+    assert propose_isrs(cluster.image, 1, cluster.epoch(1), whole) is None
+    assert whole == {TOPIC_ID: cluster.image.topics.by_id[TOPIC_ID]}
+    cluster.change(isr=(1,))
+    for _ in range(2):
+        assert propose_isrs(cluster.image, 1, cluster.epoch(1), whole) is not None
+        assert whole == {}
