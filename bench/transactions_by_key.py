@@ -7,6 +7,8 @@ the seconds of one process that judges the same operations from memory. The exit
 verdict is not ``valid``.
 """
 
+# pyright: standard
+
 import argparse
 import resource
 import sys
