@@ -69,7 +69,8 @@ def key_dependencies(operations: DataFrame, kind: Kind) -> DataFrame:
 
     ``operations`` are of runs whose transactions are of this kind; others are left out.
     """
-    touches = touches_of(operations, kind)
+    # Taking transactions apart costs more than to keep what comes of it, on disk where it must be.
+    touches = touches_of(operations, kind).localCheckpoint(eager=False)
     unanswered = touches.where(sql.col("type") == "info").select("run_id", "touched").distinct()
     asked = touches.join(unanswered, ["run_id", "touched"], "left_semi")
     seen = (
