@@ -8,6 +8,7 @@ It holds no fixture of any room; those live next to the tests that use them.
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ pytest_plugins = ["pytester"]
 #: Tiers that need something started, dearest last; what bears no such marker comes first.
 TIERS = ("slow", "containers", "spark", "browser")
 _SPARK = "tests/spark/"
+_PROCESSOR_S = pytest.StashKey[float]()
 
 # Deadlines measure the machine's load here, not the code; a failure prints its reproducer.
 settings.register_profile(
@@ -83,17 +85,50 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Where the time went: seconds by file, whichever worker ran its tests, waiting included."""
+    """Where the time went: seconds by file, whichever worker ran its tests.
+
+    Seconds of the processor are those of the worker and of the processes that it waited for; what
+    containers take is not among them.
+    """
     count: int | None = terminalreporter.config.getoption("--longest-files")
     seconds: defaultdict[str, float] = defaultdict(float)
+    processor: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                seconds[report.nodeid.partition("::")[0]] += report.duration
+                file = report.nodeid.partition("::")[0]
+                seconds[file] += report.duration
+                processor[file] += getattr(report, "processor_s", 0.0)
     if count:
-        terminalreporter.write_line(f"where {sum(seconds.values()):.0f} s of tests went:")
+        terminalreporter.write_line(
+            f"where {sum(seconds.values()):.0f} s of tests went,"
+            f" {sum(processor.values()):.0f} s of the processor among them:"
+        )
     for file in sorted(seconds, key=seconds.__getitem__, reverse=True)[:count]:
-        terminalreporter.write_line(f"{seconds[file]:8.1f} {file}")
+        terminalreporter.write_line(f"{seconds[file]:8.1f} {processor[file]:8.1f} {file}")
+
+
+def _processor_s() -> float:
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    item.stash[_PROCESSOR_S] = _processor_s()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to each phase's report the processor's seconds since the phase before."""
+    report = yield
+    now = _processor_s()
+    # Of the kinds that xdist hands from its workers to the process that prints.
+    report.__dict__["processor_s"] = now - item.stash[_PROCESSOR_S]
+    item.stash[_PROCESSOR_S] = now
+    return report
 
 
 def tier(item: pytest.Item) -> int:
