@@ -40,7 +40,7 @@ from splitbrain.systems.kafka.group_settings import (
 from splitbrain.systems.kafka.properties import BOUNDS, CLIENT_RACK, NUMBERS, OWN_RACK, RACKS
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
-from splitbrain.systems.questions import Endpoints
+from splitbrain.systems.questions import Endpoints, not_yet
 from splitbrain.systems.servers import Server, ServerSystem
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ _OF_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     GROUP_PROTOCOL: (CLASSIC,),
     _UNCLEAN: ("false",),
 }
+#: How long a broker may take to name the controller.
+_LOOK_S: Final = 5.0
 #: Start of the names of nodes that are no brokers.
 _BESIDE: Final = "c"
 
@@ -231,16 +233,27 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         """Return who leads the first log, or the group; and who decides about metadata."""
         driver, has_zookeeper = self._driver_at(runtime), self.setting(_METADATA) == _ZOOKEEPER
 
-        async def look() -> tuple[LeaderView, int | None]:
+        async def look() -> tuple[LeaderView, dict[NodeName, tuple[int, int]]]:
             return await asyncio.gather(
                 driver.leader_of_first(timeout_s),
-                driver.controller(timeout_s, has_zookeeper=has_zookeeper),
+                driver.controllers(timeout_s, has_zookeeper=has_zookeeper),
             )
 
-        view, number = asyncio.run(look())
-        # A node's number is its place among all of them.
+        view, told = asyncio.run(look())
+        # A node's number is its place among all of them; of several controllers the newest is it.
         named = dict(enumerate(runtime.nodes(), 1))
-        return msgspec.structs.replace(view, controller=named.get(number or 0))
+        _, number = max(told.values(), default=(0, 0))
+        return msgspec.structs.replace(view, controller=named.get(number))
+
+    def converged(self, runtime: Endpoints) -> None:
+        """Return when all brokers name the same controller, too."""
+        super().converged(runtime)
+        driver, has_zookeeper = self._driver_at(runtime), self.setting(_METADATA) == _ZOOKEEPER
+        told = asyncio.run(driver.controllers(_LOOK_S, has_zookeeper=has_zookeeper))
+        missing = [node for node in driver.targets if told.get(node, (0, -1))[1] < 0]
+        problem = f"{missing[0]} knows no controller" if missing else "brokers name several"
+        if missing or len(set(told.values())) > 1:
+            raise not_yet(self.name, "find the one controller", problem)
 
     def replica_logs(self, node: NodeName, data_folder: Path) -> Sequence[ReplicaLog]:
         """Read a broker's segments of the topic that clients use."""

@@ -87,7 +87,6 @@ _CHOICES: Final = {
 #: as long again for one that has just become it.
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _TOPIC_ALREADY_EXISTS: Final = 36
-_NO_CONTROLLER: Final = -1
 _PARTITIONS_MAX: Final = 1000
 _GROUP: Final = "splitbrain-group"
 _NOBODY: Final = LeaderView(None, None)
@@ -255,8 +254,13 @@ class KafkaDriver(Driver):
             return await self._leader_of(OFFSETS, partition_of(self._group.name), timeout_s)
         return await self._leader_of(self._topic.name, 0, timeout_s)
 
-    async def controller(self, timeout_s: float, *, has_zookeeper: bool) -> int | None:
-        """Return the number of the node that decides about metadata; of several the newest."""
+    async def controllers(
+        self, timeout_s: float, *, has_zookeeper: bool
+    ) -> dict[NodeName, tuple[int, int]]:
+        """Return epoch and number of the node that decides about metadata, as each broker has it.
+
+        A number below 0 is nobody. Brokers that do not answer, or refuse, are left out.
+        """
 
         async def asked(node: NodeName) -> tuple[int, int] | None:
             with suppress(OSError, EOFError, NotKafkaError, RefusedError):
@@ -267,8 +271,7 @@ class KafkaDriver(Driver):
             return None
 
         told = await asyncio.gather(*map(asked, self.targets))
-        _, number = max((each for each in told if each), default=(0, _NO_CONTROLLER))
-        return None if number == _NO_CONTROLLER else number
+        return {node: each for node, each in zip(self.targets, told, strict=True) if each}
 
     async def _leader_of(self, topic: str, partition: int, timeout_s: float) -> LeaderView:
         """Return who says that it leads a partition; of several the newest."""
