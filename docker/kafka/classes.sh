@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: kafka-classes
 # Starts a node once, while the image is built, and leaves a cache of the classes that it loaded:
-# Java's package comes without one, and then a node reads and checks ten thousand classes anew each
+# Java's package comes without one, and then a node reads and checks thousands of classes anew each
 # time that it starts.
 set -eu
 folder="$(mktemp -d)"
