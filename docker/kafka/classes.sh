@@ -20,8 +20,11 @@ export KAFKA_HEAP=160
 JDK_JAVA_OPTIONS="-XX:AOTCacheOutput=$folder/classes.aot" \
     kafka-node "$folder/server.properties" q1Sh-9_ISia_zwGINzRvyQ > "$folder/output" 2>&1 &
 node=$!
+looks=0
 until grep -q "Kafka Server started" "$folder/output"; do
-    kill -0 "$node" || { cat "$folder/output"; exit 1; }
+    # A node that neither starts nor ends must not hold up a build for ever.
+    if [ "$looks" = 3000 ] || ! kill -0 "$node"; then cat "$folder/output"; exit 1; fi
+    looks=$((looks + 1))
     sleep 0.1
 done
 kill "$node"
