@@ -1,6 +1,6 @@
 """Each disk fault bites the program that it is meant for, is seen from outside, and is undone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -220,9 +220,15 @@ def test_power_cuts_leave_one_device_a_node(cluster: DockerRuntime, spec: Deploy
         await_true(lambda: len(loop_devices(spec.run_id)) == len(NAMES), 90)
 
 
-def test_teardown_leaves_no_device_and_no_mount(tmp_path: Any) -> None:
-    spec = with_disks(tmp_path, NodeName("n1"))
-    (tmp_path / "lock").touch()
+@pytest.fixture
+def own_run(tmp_path: Path) -> Iterator[Path]:
+    """Folder of one test's run, alive: else a sweep in another worker removes its nodes."""
+    with living(tmp_path) as folder:
+        yield folder
+
+
+def test_teardown_leaves_no_device_and_no_mount(own_run: Path) -> None:
+    spec = with_disks(own_run, NodeName("n1"))
     runtime = DockerRuntime(watched=False)
     try:
         runtime.deploy(spec)
@@ -234,10 +240,13 @@ def test_teardown_leaves_no_device_and_no_mount(tmp_path: Any) -> None:
     assert mounts(spec.run_id) == []
 
 
-def test_nodes_without_disks_refuse_disk_faults_by_name(tmp_path: Any) -> None:
+def test_nodes_without_disks_refuse_disk_faults_by_name(own_run: Path) -> None:
     runtime = DockerRuntime(watched=False)
-    (tmp_path / "lock").touch()
-    runtime.deploy(specification(tmp_path, N1))
-    with pytest.raises(CapabilityError, match=r"fill the disk of n1.*without disks of their own"):
-        runtime.disks.fill(N1)
-    runtime.teardown()
+    try:
+        runtime.deploy(specification(own_run, N1))
+        with pytest.raises(
+            CapabilityError, match=r"fill the disk of n1.*without disks of their own"
+        ):
+            runtime.disks.fill(N1)
+    finally:
+        runtime.teardown()
