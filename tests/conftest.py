@@ -125,7 +125,7 @@ def pytest_runtest_makereport(
     """Add to each phase's report the processor's seconds since the phase before."""
     report = yield
     now = _processor_s()
-    # Of the kinds that xdist hands from its workers to the process that prints.
+    # xdist hands a report's attributes on to the process that prints.
     report.__dict__["processor_s"] = now - item.stash[_PROCESSOR_S]
     item.stash[_PROCESSOR_S] = now
     return report
