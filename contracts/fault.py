@@ -19,6 +19,8 @@ PINNED_NODES: Final = "nodes"
 UNTIL: Final = "until"
 UNTIL_COUNT: Final = "until_count"
 UNTIL_DELAY_US: Final = "until_delay_us"
+#: Not told by a node: no fault is in force and all nodes take part again.
+RECOVERED: Final = "recovered"
 
 
 def in_us(time_ms: float) -> Microseconds:
@@ -44,7 +46,8 @@ class Awaited(msgspec.Struct, frozen=True, omit_defaults=True):
     "After the leader's third commit in epoch 5": ``Awaited("commits", "leader", 5, 3)``.
     """
 
-    #: One of ``nemesis.awaiting.HAPPENINGS``, or one that only simulated nodes tell of.
+    #: One of ``nemesis.awaiting.HAPPENINGS``, or one that only simulated nodes tell of, or
+    #: ``RECOVERED``.
     on: str
     #: Place: a node's name, ``leader`` (whoever leads when it happens), or ``any``.
     node: str = "any"
@@ -79,6 +82,11 @@ class Fault(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
     #: Happening to wait for; None: the time alone.
     when: Awaited | None = None
+
+    @property
+    def waits_for_node(self) -> bool:
+        """Whether its moment is what a node does, and no time of the plan."""
+        return self.when is not None and self.when.on != RECOVERED
 
 
 class ActualFault(msgspec.Struct, frozen=True):

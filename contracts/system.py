@@ -157,7 +157,6 @@ class System(ABC):
     chosen_version: str | None = None
     #: Runtimes that its nodes can live in; ``ONLY_IMAGES`` where images alone bring its programs.
     runtimes: Sequence[str] = ("docker", "local", SIMULATED)
-
     #: Whether clients ask ``observers``.
     observers_serve: bool = True
     #: Whether ``leader`` tells a controller, too.
@@ -201,8 +200,7 @@ class System(ABC):
     def workload_options(self, workload: str) -> Mapping[str, str]:
         """Return options that a workload has with this system where the user gives no others.
 
-        By them a system promises more than usual, or less: ``{"promise": "fifo"}`` of a ``queue``
-        that hands its elements out in order.
+        By them a system promises more or less: ``{"promise": "fifo"}`` of an ordered ``queue``.
         """
         return {}
 
@@ -313,6 +311,10 @@ class System(ABC):
         """Return the file of the node's state events (unstamped), None if it writes none."""
         return None
 
+    def recovered(self, runtime: Runtime) -> None:
+        """Return when all nodes take part again while clients work, else raise as ``ready``."""
+        self.ready(runtime)
+
     def converged(self, runtime: Runtime) -> None:
         """Return when all nodes hold the same committed log, else raise with what is missing."""
         return
@@ -348,8 +350,7 @@ class System(ABC):
     ) -> MemberDigest | None:
         """Ask one node for the digest of its state as it was at an earlier position.
 
-        Asked of nodes that are ahead of others, of systems that keep earlier states; the others
-        leave it out. As ``digest`` besides.
+        Asked of nodes ahead of others, of systems that keep earlier states. Besides as ``digest``.
         """
         return None
 
@@ -358,9 +359,8 @@ class System(ABC):
     ) -> None:
         """Let the members move on until each of them notes a digest; leaves what clients see alone.
 
-        Asked after the final reads, again and again while a running member tells none: where
-        digests are noted only every so many changes a member that came back late has not met one.
-        Others leave it out.
+        Asked after the final reads while a running member tells none: where digests are noted every
+        so many changes, one that came back late has not met one. Others leave it out.
         """
 
     def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:

@@ -8,13 +8,14 @@ from typing import Final
 
 import msgspec
 
-from splitbrain.contracts.fault import ActualFault, Fault, Microseconds
+from splitbrain.contracts.fault import RECOVERED, ActualFault, Fault, Microseconds
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.awaiting import sentence
 from splitbrain.nemesis.effects import (
     AskReports,
     AskView,
     AwaitHappening,
+    AwaitRecovery,
     Doing,
     Present,
     Reports,
@@ -94,20 +95,27 @@ def await_moment(
     when = fault.when
     if when is None or present.now_us >= load_end_us:
         return Moment(True)
-    reports: Reports | None = yield AskReports()
-    if reports is None:
-        return Moment(False, reason="the nodes tell nothing to wait for")
     end_us = load_end_us
     if when.timeout_us is not None:
         end_us = min(load_end_us, at_us + when.timeout_us)
-    there = yield AwaitHappening(when, end_us)
+    there: NodeName | None = None
+    missing: str | None
+    if when.on == RECOVERED:
+        missing = yield AwaitRecovery(end_us)
+    else:
+        reports: Reports | None = yield AskReports()
+        if reports is None:
+            return Moment(False, reason="the nodes tell nothing to wait for")
+        there = yield AwaitHappening(when, end_us)
+        missing = "" if there is None else None
     if present.is_ending:
         return Moment(False)
-    if there is None:
+    if missing is not None:
         by = f"within {(end_us - at_us) / _US_PER_S:g} s"
         if end_us == load_end_us:
             by = "before the load was over"
-        return Moment(False, reason=f"{sentence(when)} did not happen {by}")
+        reason = f"{sentence(when)} did not happen {by}"
+        return Moment(False, reason=f"{reason}: {missing}" if missing else reason)
     yield Wait(present.now_us + when.delay_us)
     return Moment(False) if present.is_ending else Moment(True, there)
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.contracts.fault import US_PER_MS, Awaited
+from splitbrain.contracts.fault import RECOVERED, US_PER_MS, Awaited
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.state_event import StateEvent
@@ -28,6 +28,7 @@ HAPPENINGS: Final[dict[str, str]] = {
     "learns-commit": "another node's high watermark advances",
     "truncates": "a node cuts off the end of its log",
     "starts": "a node's process has started",
+    RECOVERED: "no fault is in force and all nodes take part again",
 }
 
 
@@ -46,6 +47,11 @@ def check_awaited(when: Awaited, nodes: tuple[NodeName, ...]) -> None:
             f"a fault cannot wait for what happens at {when.node!r}",
             f"Use {ANYWHERE}, {AT_LEADER}, or one of {', '.join(nodes)}",
         )
+    if when.on == RECOVERED and (when.node != ANYWHERE or when.epoch is not None or when.count > 1):
+        raise UsageError(
+            f"a fault cannot wait for {RECOVERED!r} at one node, in one epoch or several times",
+            "Leave node, epoch and count out: it is said of all nodes together",
+        )
     for name, value, least in (
         ("count", when.count, 1),
         ("delay_ms", when.delay_us / US_PER_MS, 0),
@@ -60,6 +66,8 @@ def check_awaited(when: Awaited, nodes: tuple[NodeName, ...]) -> None:
 
 def sentence(when: Awaited) -> str:
     """Return the awaited happening in words."""
+    if when.on == RECOVERED:
+        return "the recovery of all nodes"
     place = "" if when.node == ANYWHERE else f" at {'the ' * (when.node == AT_LEADER)}{when.node}"
     epoch = "" if when.epoch is None else f" in epoch {when.epoch}"
     times = "once" if when.count == 1 else f"{when.count} times"

@@ -52,6 +52,15 @@ class AwaitHappening(msgspec.Struct, frozen=True):
     until_us: Microseconds
 
 
+class AwaitRecovery(msgspec.Struct, frozen=True):
+    """Wait until no fault is in force and all nodes take part again, at most until then.
+
+    Answer: None once they do; else what is missing, in words.
+    """
+
+    until_us: Microseconds
+
+
 class AskView(msgspec.Struct, frozen=True):
     """Look who leads, and where the logs end. Answer: ``ClusterView`` (of ``nemesis.aim.Aim``)."""
 
@@ -147,8 +156,8 @@ class TellExits(msgspec.Struct, frozen=True):
 
 
 Effect = (
-    Wait | StayInForce | AwaitHappening | AskView | AskReports | Begin | AskAcknowledged | Record
-    | Do | Look | AwaitService | AskExits | AreBack | TellExits
+    Wait | StayInForce | AwaitHappening | AwaitRecovery | AskView | AskReports | Begin
+    | AskAcknowledged | Record | Do | Look | AwaitService | AskExits | AreBack | TellExits
 )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ BUGS: Final = ListStep(
 def _fault_steps(scenario: Scenario) -> Iterator[ValueStep]:
     """When each fault strikes and how long it lasts, one field at a time."""
     for fault in scenario.faults:
-        if fault.when is None:
+        if not fault.waits_for_node:
             yield _fault_step(fault.index, "moment", _rounder_moments)
         else:
             yield _fault_step(fault.index, "count", _lower_counts)

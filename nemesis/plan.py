@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
-from splitbrain.contracts.fault import US_PER_MS, Fault, Milliseconds
+from splitbrain.contracts.fault import RECOVERED, US_PER_MS, Awaited, Fault, Milliseconds
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.random_source import RandomSource
@@ -65,6 +65,8 @@ class Pace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     weights: dict[str, int] = {}
     #: In order of time.
     quiet: tuple[Quiet, ...] = ()
+    #: Whether a fault waits until all nodes take part again; those too late for the load are left.
+    recovered: bool = False
 
     @property
     def interval_min_ms(self) -> Milliseconds:
@@ -98,6 +100,11 @@ def check_pace(
     if not 1 <= pace.overlap <= _OVERLAP_MAX:
         raise UsageError(
             f"the pace has overlap = {pace.overlap}", f"Choose a number from 1 to {_OVERLAP_MAX}"
+        )
+    if pace.recovered and pace.overlap > 1:
+        raise UsageError(
+            f"the pace has overlap = {pace.overlap}, and faults that wait for {RECOVERED!r}",
+            "Leave overlap out: such a fault begins when no other is in force",
         )
     least_ms = timeout_ms + failover_ms
     if pace.interval_min_ms < least_ms:
@@ -241,6 +248,7 @@ def schedule(
                 at_us=at_ms * US_PER_MS,
                 duration_us=duration_ms * US_PER_MS,
                 draw=_integer(random, 0, _DRAW_LIMIT - 1),
+                when=Awaited(RECOVERED) if pace.recovered else None,
             )
         )
     return tuple(faults)

@@ -32,7 +32,7 @@ from splitbrain.contracts.fault import (
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.history.json_problems import in_words
-from splitbrain.nemesis.awaiting import ANYWHERE, check_awaited
+from splitbrain.nemesis.awaiting import ANYWHERE, RECOVERED, check_awaited
 from splitbrain.nemesis.fault_kind import FaultKind
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE, read_options
 from splitbrain.nemesis.kinds import fault_kind
@@ -229,7 +229,7 @@ def _scheduled(
             f"a fault {fault.kind!r} says neither when to strike nor what to wait for",
             "Give it an at_ms, or a when",
         )
-    _check_window(fault, ends_us if fault.when is None else (), overlap)
+    _check_window(fault, ends_us if _has_its_time(fault) else (), overlap)
     when = None if fault.when is None else fault.when.awaited()
     if when is not None:
         check_awaited(when, nodes)
@@ -254,6 +254,11 @@ def _scheduled(
     )
 
 
+def _has_its_time(fault: FileFault) -> bool:
+    """Whether it strikes at a time of the plan, if need be once the one before it is over."""
+    return fault.when is None or fault.when.on == RECOVERED
+
+
 def _check_target(
     kind: FaultKind,
     target: str,
@@ -263,9 +268,9 @@ def _check_target(
 ) -> None:
     check_nodes(kind, nodes)
     if target == THERE:
-        if fault.when is None:
+        if _has_its_time(fault):
             raise UsageError(
-                f"a fault {kind.name!r} strikes {THERE!r}, and waits for no happening",
+                f"a fault {kind.name!r} strikes {THERE!r}, and waits for nothing at any node",
                 "Say in its when what it waits for, or name another target",
             )
         return

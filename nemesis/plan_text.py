@@ -63,7 +63,7 @@ def _fields(fault: Fault) -> dict[str, Any]:
 
 def _overlap(faults: Sequence[Fault]) -> int:
     """Return the most timed faults in force at once; awaiting faults do not count."""
-    timed = [fault for fault in faults if fault.when is None]
+    timed = [fault for fault in faults if not fault.waits_for_node]
     counts = [
         sum(other.at_us <= fault.at_us < other.at_us + other.duration_us for other in timed)
         for fault in timed

@@ -143,8 +143,8 @@ def _check_moment(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> None
 
 def _check_target(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> None:
     if fault.target == THERE:
-        if fault.when is None:
-            allowed = "another target where the fault waits for no happening (when)"
+        if not fault.waits_for_node:
+            allowed = "another target where the fault waits for no node (when)"
             raise _refused(field, THERE, allowed)
         return
     try:

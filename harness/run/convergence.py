@@ -1,5 +1,7 @@
 """Waits for the cluster as a whole: ready to serve, and at the end of one mind."""
 
+from collections.abc import Callable
+
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
@@ -73,6 +75,15 @@ def _last_words(runtime: Runtime, node: NodeName, lines: int) -> str:
     if "\n" not in said:
         return f"{node} printed last: {said}"
     return f"{node} printed last:\n" + "\n".join(f"  {line}" for line in said.splitlines())
+
+
+def await_recovered(recovered: Callable[[], None], patience_s: float, stop: Stop) -> str | None:
+    """Wait until all nodes take part again; what is missing, or None, also if the run is to end."""
+    try:
+        stop.retrying(patience_s, _INTERVAL_S, Exception)(recovered)
+    except Exception as error:  # noqa: BLE001 - any is the adapter's "not yet"
+        return None if stop.is_set() else _said(error)
+    return None
 
 
 def await_converged(

@@ -23,6 +23,7 @@ from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.run.acting import Record as ActRecord
 from splitbrain.harness.run.acting import RecordAt, perform, perform_where_it_can_be, records_hit
 from splitbrain.harness.run.attempts import failure
+from splitbrain.harness.run.convergence import await_recovered
 from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.evidence import Baseline, Observer
 from splitbrain.harness.run.progress import Progress
@@ -76,6 +77,7 @@ class NemesisDriver:
         runtime: Runtime,
         leader: Callable[[float], LeaderView],
         observer: Observer,
+        recovered: Callable[[], None],
         clock: RunClock,
         faults: LineWriter,
         schedule_file: LineWriter,
@@ -88,10 +90,11 @@ class NemesisDriver:
         members: MemberArm | None = None,
         observers: Sequence[NodeName] = (),
     ) -> None:
-        """``observers``: those of the runtime's nodes that do not vote."""
+        """``recovered``: as ``System.recovered``; ``observers``: nodes that do not vote."""
         self._members = members
         self._schedule, self._runtime, self._ask_leader = schedule, runtime, leader
         self._observer, self._watch, self._record_at = observer, watch, record_at
+        self._recovered = recovered
         self._faults, self._schedule_file = faults, schedule_file
         self._clock, self._down, self._progress, self._stop = clock, down, progress, stop
         self._patience = patience = patience or Patience()
@@ -223,6 +226,8 @@ class NemesisDriver:
             case effects.AwaitHappening(when, until_us):
                 if self._watch is not None:
                     answer = self._watch.begin(when).wait(self._left_s(until_us), self._stop)
+            case effects.AwaitRecovery(until_us):
+                answer = await_recovered(self._look, self._left_s(until_us), self._stop)
             case effects.AskView():
                 answer = self._view()
             case effects.AskReports():
@@ -240,6 +245,12 @@ class NemesisDriver:
             case _:
                 self._tell(carried, effect)
         return answer
+
+    def _look(self) -> None:
+        if self._nemesis.in_force:
+            problem = f"fault {next(iter(self._nemesis.in_force))} is in force"
+            raise HarnessError("wait for all nodes", "nemesis", problem, "Wait for its end")
+        self._recovered()
 
     def _see(self, carried: _Carried, look: effects.Look | effects.AwaitService) -> Evidence:
         since, patience_s = look.since_us * _NS_PER_US, look.patience_us / _US_PER_S
@@ -321,8 +332,8 @@ class NemesisDriver:
 
 
 def _planned_end_us(fault: Fault) -> float:
-    """When the fault is over by the plan; nobody waits for one that waits itself."""
-    return fault.at_us + fault.duration_us if fault.when is None else _NEVER_US
+    """When the fault is over by the plan; nobody waits for one that waits for a node."""
+    return _NEVER_US if fault.waits_for_node else fault.at_us + fault.duration_us
 
 
 def _in_us(time: int) -> int:

@@ -267,7 +267,7 @@ def equipped(spec: DeploymentSpec, needed: AbstractSet[Capability]) -> Deploymen
 def _refuse_what_needs_events(schedule: Iterable[Fault], system: str) -> None:
     for fault in schedule:
         what = f"target {LAGGARD}" if fault.target == LAGGARD else "wait for an event"
-        if fault.when is not None or fault.target == LAGGARD:
+        if fault.waits_for_node or fault.target == LAGGARD:
             raise CapabilityError(
                 f"plan the fault {fault.kind}, {what}",
                 f"system {system}",

@@ -213,6 +213,7 @@ class Stage:
             observer=Observer(
                 runtime, traffic, self.clock, answers=answers, watch=watch, members=members
             ),
+            recovered=partial(system.recovered, runtime),
             clock=self.clock,
             faults=self._faults,
             schedule_file=self._schedule,

@@ -245,9 +245,17 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         _, number = max(told.values(), default=(0, 0))
         return msgspec.structs.replace(view, controller=named.get(number))
 
+    def recovered(self, runtime: Endpoints) -> None:
+        """Return when all brokers name the same controller, too."""
+        super().recovered(runtime)
+        self._require_one_controller(runtime)
+
     def converged(self, runtime: Endpoints) -> None:
         """Return when all brokers name the same controller, too."""
         super().converged(runtime)
+        self._require_one_controller(runtime)
+
+    def _require_one_controller(self, runtime: Endpoints) -> None:
         driver, has_zookeeper = self._driver_at(runtime), self.setting(_METADATA) == _ZOOKEEPER
         told = asyncio.run(driver.controllers(_LOOK_S, has_zookeeper=has_zookeeper))
         missing = [node for node in driver.targets if told.get(node, (0, -1))[1] < 0]

@@ -66,8 +66,12 @@ class KafkaCluster(System):
         """Return who says that it leads the first log, or the group; of several the newest."""
         return asyncio.run(self._driver_at(runtime).leader_of_first(timeout_s))
 
-    def converged(self, runtime: Endpoints) -> None:
+    def recovered(self, runtime: Endpoints) -> None:
         """Return when all brokers name the same leaders, and all replicas are in sync."""
+        asyncio.run(self._driver_at(runtime).recovered())
+
+    def converged(self, runtime: Endpoints) -> None:
+        """Return when that is so, and no transaction or member of the load is left."""
         asyncio.run(self._driver_at(runtime).converged())
 
     def driver_options(self) -> dict[str, str]:

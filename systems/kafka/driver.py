@@ -72,6 +72,7 @@ _REPLICAS_MAX: Final = 3
 _ACKS: Final = {"all": -1, "1": 1}
 _IDEMPOTENCE: Final = "enable.idempotence"
 _TRANSACTIONS: Final = "transaction.version"
+_TRANSACTION_STATE: Final = "__transaction_state"
 _LATE_ENDS: Final = "late.ends"
 _LATE_RECORDS: Final = "late.records"
 _CHOICES: Final = {
@@ -312,22 +313,33 @@ class KafkaDriver(Driver):
                 if high and stable and stable.offset < high.offset:
                     raise _unfit(f"a transaction is open at offset {stable.offset} of log {log}")
 
-    async def converged(self) -> None:
+    async def recovered(self) -> None:
         """Return when all brokers name the same leaders, and all replicas are in sync.
 
-        Transactions are waited for as long as they may be open.
+        Of the clients' topic, and of those that coordinators keep, once they are made.
         """
-        views = await asyncio.gather(*map(self._partitions_at, self.targets))
+        for topic in (self._topic.name, OFFSETS, _TRANSACTION_STATE):
+            await self._require_in_sync(topic)
+
+    async def _require_in_sync(self, topic: str) -> None:
+        views = await asyncio.gather(*(self._partitions_at(node, topic) for node in self.targets))
         first = views[0]
         for node, view in zip(self.targets, views, strict=True):
+            if not view and topic in (self._topic.name, OFFSETS if self._group else None):
+                raise _unfit(f"{node} does not know the topic {topic!r}")
             for row in view:
+                place = f"partition {row.number} of {topic}"
                 if row.leader < 0:
-                    raise _unfit(f"{node} knows nobody that leads partition {row.number}")
+                    raise _unfit(f"{node} knows nobody that leads {place}")
                 if row.in_sync != row.replicas:
                     in_sync = f"{len(row.in_sync)} of {len(row.replicas)} replicas are in sync"
-                    raise _unfit(f"{node}: {in_sync} of partition {row.number}")
+                    raise _unfit(f"{node}: {in_sync} of {place}")
             if view != first:
                 raise _unfit(f"{node} and {next(iter(self.targets))} name different leaders")
+
+    async def converged(self) -> None:
+        """Return when that is so, and no transaction of the load is open, or member left."""
+        await self.recovered()
         if self._topic.reads_committed:
             await self._require_no_transactions()
         if self._group:
@@ -335,10 +347,6 @@ class KafkaDriver(Driver):
 
     async def _require_no_members(self, group: GroupKind) -> None:
         """Raise HarnessError unless one broker coordinates, and no client of the load is left."""
-        rows = await self._partitions_at(next(iter(self.targets)), OFFSETS)
-        for row in rows:
-            if row.leader < 0 or row.in_sync != row.replicas:
-                raise _unfit(f"not all replicas are in sync of partition {row.number} of {OFFSETS}")
         found: list[NodeName] = []
         for node in self.targets:
             try:
@@ -357,16 +365,13 @@ class KafkaDriver(Driver):
         if has_members and time.monotonic() - self._settled_at < _MEMBERS_GONE_S:
             raise _unfit("members that are gone may be in the group yet")
 
-    async def _partitions_at(self, node: NodeName, topic: str | None = None) -> Sequence[Partition]:
-        topic = topic or self._topic.name
+    async def _partitions_at(self, node: NodeName, topic: str) -> Sequence[Partition]:
+        """Return a topic's partitions, by one broker; none of a topic that it does not know."""
         try:
             async with self._connected(node, _TIMEOUT_S) as connection:
-                partitions = (await connection.view(topic)).partitions
+                return (await connection.view(topic)).partitions or ()
         except (OSError, EOFError, NotKafkaError) as error:
             raise _unfit(f"{node} does not answer: {in_one_line(error)}") from error
-        if not partitions:
-            raise _unfit(f"{node} does not know the topic {topic!r}")
-        return partitions
 
     @asynccontextmanager
     async def _connected(self, node: NodeName, timeout_s: float) -> AsyncGenerator[KafkaConnection]:

@@ -60,6 +60,9 @@ plan-pinned-nowhere | nodes to be hit that are not there | test --nemesis plan.j
 plan-overlap | faults that overlap | test --nemesis plan.json
   the fault at 4000 ms begins before the one before it is over at 6000 ms. Give each fault a window
   of its own, or let the plan have overlap = 2
+plan-recovered-at | a fault that waits for one node to recover | test --nemesis plan.json
+  a fault cannot wait for 'recovered' at one node, in one epoch or several times. Leave node, epoch
+  and count out: it is said of all nodes together
 plan-before-load | a fault before the load | test --nemesis plan.json
   the fault at -3000 ms begins before the load. Give it an at_ms of at least 0
 plan-no-duration | a fault that lasts no time | test --nemesis plan.json
@@ -90,6 +93,7 @@ plan-negative-draw | a draw below 0 | test --nemesis plan.json
             "plan-unknown-option": plan(fault(options={"node": ["n1"]})),
             "plan-pinned-nowhere": plan(fault(options={"nodes": ["n8"]})),
             "plan-overlap": plan(fault(duration_ms=3000), fault(at_ms=4000)),
+            "plan-recovered-at": plan(fault(when={"on": "recovered", "node": "n2"})),
             "plan-before-load": plan(fault(at_ms=-3000)),
             "plan-no-duration": plan(fault(duration_ms=0)),
             "plan-too-long": plan(fault(duration_ms=1e30)),

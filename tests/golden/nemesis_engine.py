@@ -100,6 +100,7 @@ def _driver(story: Story, scene: Scene, patch: pytest.MonkeyPatch) -> NemesisDri
         observer=Observer(
             fake, world.traffic, clock, answers=runtime.answers, watch=watch, members=fake
         ),
+        recovered=lambda: None,
         clock=clock,
         faults=lines,
         schedule_file=lines,

@@ -152,8 +152,9 @@ def within_load(plan: Scenario) -> Scenario:
 def _at_its_moment(effective: EffectiveFault, shifted_us: int, *, is_pinned: bool) -> Fault:
     """Return the fault at its plan's happening, at the turning point before it, or at its time."""
     fault, turn = effective.scheduled, effective.after
-    if fault.when is not None:
+    if fault.waits_for_node:
         return fault
+    fault = msgspec.structs.replace(fault, when=None)
     if turn is None or not is_pinned:
         return msgspec.structs.replace(fault, at_us=max(0, effective.at_us + shifted_us))
     turned_us = effective.at_us - turn.delay_us
@@ -181,7 +182,7 @@ def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEv
 def _role(fault: Fault, event: FaultEvent) -> str:
     """Return the target by role, for a fault aimed by name or by lot."""
     symbols = (LEADER, FOLLOWER, LAST_LEADER, LAGGARD, ALL, HALVES)
-    is_role = fault.target in symbols or fault.when is not None
+    is_role = fault.target in symbols or fault.waits_for_node
     if is_role or event.leader is None or len(event.nodes) != 1:
         return fault.target
     role = LEADER if event.leader in event.nodes else FOLLOWER

@@ -94,7 +94,7 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     )
     happenings = {*system.happenings, *system.happenings_undrawn}
     for fault in test.schedule:
-        if fault.when is not None and fault.when.on not in happenings:
+        if fault.when and fault.waits_for_node and fault.when.on not in happenings:
             raise CapabilityError(
                 f"wait for {fault.when.on}",
                 f"runtime {SIMULATED}",

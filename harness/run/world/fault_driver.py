@@ -16,9 +16,9 @@ from splitbrain.contracts.arms import FileChanged
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.scenario import NodeCrashed
 from splitbrain.harness.run.world.acting import Arms, words_of_time
 from splitbrain.harness.run.world.load import VirtualHistory
+from splitbrain.harness.run.world.moments import Happenings, RecoveryLook, log_ends
 from splitbrain.history.timeline_records import TimelineFault
 from splitbrain.nemesis import effects
 from splitbrain.nemesis.acts import Act, Resume, at
@@ -45,64 +45,6 @@ _NS_PER_US: Final = 1_000
 _PATIENCE: Final = Patience(look_again_us=20_000, probe_us=0)
 #: Nobody has to be heard where everything is known.
 _KNOWN: Final = Reports({}, 0)
-
-
-class _Waiting:
-    __slots__ = ("fits", "left", "tell")
-
-    def __init__(
-        self, count: int, fits: Callable[[NodeName], bool], tell: Callable[[NodeName], None]
-    ) -> None:
-        #: How many happenings that fit must still come, the last one included.
-        self.left = max(1, count)
-        self.fits = fits
-        self.tell = tell
-
-
-class Happenings:
-    """All that is waited for in one world: one watcher per kind of happening that somebody awaits.
-
-    One told may end the very step in which it was called: everybody who waited for the same
-    happening is told before ``NodeCrashed`` is let pass.
-    """
-
-    def __init__(self, world: SimulatedWorld) -> None:
-        self._world = world
-        self._waiting: dict[str, list[_Waiting]] = {}
-
-    def wait(
-        self,
-        name: str,
-        count: int,
-        fits: Callable[[NodeName], bool],
-        tell: Callable[[NodeName], None],
-    ) -> None:
-        """Tell of the ``count``-th happening of this name that fits, once, with its node."""
-        waiting = self._waiting.get(name)
-        if waiting is None:
-            waiting = self._waiting[name] = []
-            self._world.watch(name, self._happened)
-        waiting.append(_Waiting(count, fits, tell))
-
-    def _happened(self, node: NodeName, name: str) -> None:
-        waiting = self._waiting[name]
-        due: list[_Waiting] = []
-        for each in waiting:
-            if each.fits(node):
-                each.left -= 1
-                if each.left == 0:
-                    due.append(each)
-        if not due:
-            return
-        waiting[:] = [each for each in waiting if each.left]
-        crash: NodeCrashed | None = None
-        for each in due:
-            try:
-                each.tell(node)
-            except NodeCrashed as crashed:
-                crash = crashed
-        if crash is not None:
-            raise crash
 
 
 class _Carried(msgspec.Struct):
@@ -152,9 +94,9 @@ class FaultDriver:
             fault_kind(fault.kind)
             if fault.target != THERE:
                 check_target(canonical(fault.target), self._cluster.nodes, leave_one=False)
-            elif fault.when is None:
+            elif not fault.waits_for_node:
                 raise UsageError(
-                    f"fault {fault.index} strikes {THERE!r}, and waits for no happening",
+                    f"fault {fault.index} strikes {THERE!r}, and waits for nothing at any node",
                     "Say in its moment what it waits for, or name another target",
                 )
 
@@ -217,6 +159,8 @@ class FaultDriver:
                 if until_us < load_us:
                     self._go_on_after(carried, until_us - now_us)
                 self._await(carried, when)
+            case effects.AwaitRecovery():
+                self._await_recovery(carried, effect, RecoveryLook(self._cluster))
             case effects.AwaitService():
                 self._unserved[carried.fault.index] = carried
             case _:
@@ -251,18 +195,8 @@ class FaultDriver:
         return answer
 
     def _view(self, fault: Fault) -> ClusterView:
-        ends = self._log_ends() if canonical(fault.target) == LAGGARD else {}
+        ends = log_ends(self._cluster) if canonical(fault.target) == LAGGARD else {}
         return self._aim.view(self._cluster.leader().leader, ends)
-
-    def _log_ends(self) -> dict[NodeName, int]:
-        """End offset of each node's log, of those that ever told."""
-        ends: dict[NodeName, int] = {}
-        for node in self._cluster.nodes:
-            for event in reversed(self._cluster.state_events(node)):
-                if event.kind in ("append", "truncate") and event.offset is not None:
-                    ends[node] = event.offset
-                    break
-        return ends
 
     def _await(self, carried: _Carried, when: Awaited) -> None:
         """Go on when it has happened; a sequel counts only once its first part has struck."""
@@ -283,6 +217,22 @@ class FaultDriver:
             )
 
         self._happenings.wait(when.on, when.count, fits, partial(self._go_on, carried))
+
+    def _await_recovery(
+        self, carried: _Carried, effect: effects.AwaitRecovery, look: RecoveryLook, wait_us: int = 0
+    ) -> None:
+        """Look again and again, until all nodes take part or the time is over."""
+
+        def again() -> None:
+            now_us = self._world.now
+            missing = "another fault is in force" if self._nemesis.in_force else look.missing()
+            if missing is None or now_us >= effect.until_us:
+                self._go_on(carried, missing)
+            else:
+                wait_us = min(_PATIENCE.look_again_us, effect.until_us - now_us)
+                self._await_recovery(carried, effect, look, wait_us)
+
+        carried.timer = self._world.after(wait_us, again)
 
     def _seen(self, carried: _Carried, expectations: Collection[object]) -> str:
         """Say what the nodes hit are doing now, where that is asked for."""

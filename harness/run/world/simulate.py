@@ -235,7 +235,7 @@ class _Course:
 def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
     known = tuple(dict.fromkeys((*system.happenings, *system.happenings_undrawn)))
     for fault in scenario.faults:
-        awaited = None if fault.when is None else fault.when.on
+        awaited = fault.when.on if fault.when is not None and fault.waits_for_node else None
         for name in (awaited, fault.options.get(UNTIL)):
             if name is not None and name not in known:
                 raise UsageError(

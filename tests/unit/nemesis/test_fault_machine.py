@@ -153,6 +153,25 @@ def test_a_fault_waits_for_a_happening_and_strikes_there() -> None:
     assert world.done == [Kill((NODES[3],)), Start((NODES[3],))]
 
 
+def test_a_fault_waits_for_the_recovery_of_all_nodes_and_asks_none_of_them() -> None:
+    world = World()
+    assert world.carry_out(planned("kill", when=Awaited("recovered", delay_us=250_000))) == WHOLE
+    assert world.effects[:2] == [effects.AwaitRecovery(LOAD_END_US), effects.Wait(250_000)]
+    assert world.done == [Kill((NODES[0],)), Start((NODES[0],))]
+
+
+def test_a_fault_before_whose_time_not_all_nodes_recover_does_not_strike() -> None:
+    world = World()
+    world.answers_otherwise = lambda effect: (
+        "n4 does not run" if isinstance(effect, effects.AwaitRecovery) else None
+    )
+    when = Awaited("recovered", timeout_us=2_000_000)
+    assert world.carry_out(planned("kill", when=when)) == ["not-applicable"]
+    (said,) = [effect.evidence for effect in world.effects if isinstance(effect, effects.Record)]
+    assert said == "the recovery of all nodes did not happen within 2 s: n4 does not run"
+    assert world.done == []
+
+
 def test_a_fault_that_something_else_heals_early_does_not_wait_for_its_time() -> None:
     world = World()
     # Answered at once: nothing says that its time is over.

@@ -3,10 +3,11 @@
 import random
 from collections import Counter
 
+import msgspec
 import pytest
 
 from splitbrain.contracts.errors import CapabilityError, UsageError
-from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.nemesis.plan import (
     Pace,
@@ -146,6 +147,14 @@ def test_schedules_of_seeds_are_those_of_every_version() -> None:
     assert (second.kind, second.at_us, second.draw) == ("partition", 9_527_000, 1324919345)
 
 
+def test_faults_that_wait_for_recovery_are_drawn_as_they_are_without() -> None:
+    waiting = drawn("partition,kill", 7, recovered=True)
+    assert {fault.when for fault in waiting} == {Awaited("recovered")}
+    assert tuple(msgspec.structs.replace(fault, when=None) for fault in waiting) == drawn(
+        "partition,kill", 7
+    )
+
+
 def test_faults_overlap_where_the_pace_lets_them_and_never_more() -> None:
     for seed in range(30):
         faults = drawn("partition,kill", seed, overlap=2)
@@ -196,6 +205,7 @@ def test_a_kind_of_threefold_weight_is_drawn_three_times_as_often() -> None:
         ({"weights": {"kill": 0}}, "weight 0"),
         ({"quiet": (Quiet(9, 5),)}, "quiet phase from 9 to 5"),
         ({"warm_up_ms": -1}, "warm_up_ms = -1"),
+        ({"recovered": True, "overlap": 2}, "overlap = 2, and faults that wait for 'recovered'"),
     ],
 )
 def test_a_pace_that_cannot_be_is_refused(pace: dict[str, object], says: str) -> None:

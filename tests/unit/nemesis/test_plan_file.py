@@ -10,7 +10,13 @@ from splitbrain.contracts.fault import ActualFault, Awaited, Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.history.schedule_lines import decode_schedule, pin
 from splitbrain.nemesis.plan import Quiet
-from splitbrain.nemesis.plan_file import from_file_faults, line_of, parse_plan_file, with_options
+from splitbrain.nemesis.plan_file import (
+    FileAwaited,
+    from_file_faults,
+    line_of,
+    parse_plan_file,
+    with_options,
+)
 from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
@@ -78,7 +84,9 @@ def test_a_fault_strikes_there_only_where_it_waits() -> None:
     there = WRITTEN.replace('target = "follower"', 'target = "there"')
     read = parse_plan_file(there.encode(), "plan.toml")
     assert from_file_faults(read.plan.faults, NODES, 10_000, overlap=2)[0].target == "there"
-    assert "waits for no happening" in refused(there.replace('target = "leader"', 'target="there"'))
+    assert "waits for nothing at any node" in refused(
+        there.replace('target = "leader"', 'target="there"')
+    )
 
 
 def test_a_plan_with_nothing_in_it_is_refused() -> None:
@@ -223,8 +231,6 @@ def test_what_is_no_plan_file_is_refused(text: str) -> None:
     ],
 )
 def test_faults_that_do_not_fit_are_refused(fields: dict[str, object], says: str) -> None:
-    import msgspec
-
     (fault,) = parse_plan_file(JSON.encode(), "plan.json").plan.faults
     with pytest.raises(UsageError, match=says):
         from_file_faults([msgspec.structs.replace(fault, **fields)], NODES, 10_000)
@@ -234,6 +240,23 @@ def test_overlapping_faults_are_refused() -> None:
     (fault,) = parse_plan_file(JSON.encode(), "plan.json").plan.faults
     with pytest.raises(UsageError, match="is over at"):
         from_file_faults([fault, fault], NODES, 10_000)
+
+
+def test_faults_that_wait_for_recovery_have_windows_of_their_own_and_no_place() -> None:
+    (fault,) = parse_plan_file(JSON.encode(), "plan.json").plan.faults
+    waiting = msgspec.structs.replace(fault, at_ms=2000, when=FileAwaited("recovered"))
+    (_, made) = from_file_faults([fault, waiting], NODES, 10_000)
+    assert made.when == Awaited("recovered", timeout_us=30_000_000)
+    early = msgspec.structs.replace(waiting, at_ms=1200)
+    with pytest.raises(UsageError, match="begins before the one before it is over at 1500 ms"):
+        from_file_faults([fault, early], NODES, 10_000)
+    there = msgspec.structs.replace(waiting, target="there")
+    with pytest.raises(UsageError, match="waits for nothing at any node"):
+        from_file_faults([there], NODES, 10_000)
+    for more in ({"node": "n2"}, {"epoch": 3}, {"count": 2}):
+        one = msgspec.structs.replace(waiting, when=FileAwaited("recovered", **more))  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="'recovered' at one node, in one epoch or several"):
+            from_file_faults([one], NODES, 10_000)
 
 
 def test_as_many_faults_overlap_as_the_plan_lets() -> None:

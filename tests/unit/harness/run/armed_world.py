@@ -136,6 +136,12 @@ class ArmedWorld:
         self.tick()
         return LeaderView(self.leader, self.epoch)
 
+    def recovered(self) -> None:
+        """As ``System.recovered``: who was away has all that the leader has."""
+        for node in NODES:
+            if self.states[node] != "running" or self._ends[node] < max(self._ends.values()):
+                raise HarnessError("wait for recovery", "the nodes", f"{node} lags", "Wait")
+
     def answers(self, node: NodeName, _timeout_s: float) -> bool:
         return self.states[node] == "running"
 

@@ -59,6 +59,7 @@ class Driven:
                 watch=world.watch,
                 members=world,
             ),
+            recovered=world.recovered,
             clock=clock,
             faults=faults,
             schedule_file=actual,

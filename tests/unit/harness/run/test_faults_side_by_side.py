@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from splitbrain.contracts.arms import Shape
+from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Awaited, Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.run.down_nodes import DownNodes
@@ -27,6 +28,7 @@ from splitbrain.nemesis.acts import (
 from splitbrain.nemesis.expectations import LinkIs, LinkShaped, NodeIs
 from splitbrain.nemesis.fault_options import BEYOND_PROMISE
 from splitbrain.nemesis.holds import Holds
+from tests.unit.harness.run.armed_world import ArmedWorld
 from tests.unit.harness.run.driven import Driven, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -251,3 +253,32 @@ def test_no_fault_takes_hold_of_a_node_while_another_one_says_that_it_is_back(
     assert run.phases() == WHOLE
     assert is_alone
     assert all(is_alone)
+
+
+# --- one at a time ----------------------------------------------------------------------------
+
+
+def struck_at(run: Driven, index: int) -> int:
+    return next(e.time for e in run.events if (e.index, e.phase) == (index, "invoked"))
+
+
+def test_a_fault_waits_until_the_node_of_the_one_before_has_caught_up() -> None:
+    def ran(**more: Any) -> Driven:
+        first = fault("pause", "n5", duration_ms=300)
+        return Driven([first, fault("kill", "n4", at_ms=1310, index=1, **more)])
+
+    at_once, waiting = ran(), ran(when=Awaited("recovered"))
+    assert at_once.phases(1) == waiting.phases(1) == WHOLE
+    # The world gives it one record more than it misses for each step of 60 ms.
+    assert struck_at(waiting, 1) - struck_at(at_once, 1) >= 2 * 60_000_000
+
+
+def test_a_fault_does_not_strike_while_a_node_is_not_back() -> None:
+    class Sick(ArmedWorld):
+        def recovered(self) -> None:
+            raise HarnessError("wait for recovery", "the nodes", "n2 is out of an ISR", "Wait")
+
+    run = Driven([fault("kill", "n4", when=Awaited("recovered"))], load_s=20.0, kind=Sick)
+    assert run.phases() == ["not-applicable"]
+    assert "the load was over" in run.evidence("not-applicable")
+    assert "n2 is out of an ISR" in run.evidence("not-applicable")

@@ -218,6 +218,7 @@ def test_a_fault_counts_what_was_acknowledged_from_the_call_to_inject_on(tmp_pat
             runtime=runtime,
             leader=lambda _timeout_s: LeaderView(N1, 1),
             observer=onlooker,
+            recovered=lambda: None,
             clock=clock,
             faults=faults,
             schedule_file=other,

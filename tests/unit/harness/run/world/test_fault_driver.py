@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from splitbrain.contracts.fault import Awaited, Fault, FaultEvent, in_us
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.run.world.simulate import simulate
 from splitbrain.history.timeline_records import TimelineFault
 from splitbrain.nemesis.kinds import fault_kind
@@ -479,3 +481,40 @@ def test_a_file_that_changed_since_is_put_back_in_the_middle_of_its_fault() -> N
     assert ran.phases() == WHOLE
     assert ran.acts_at("n1") == ["start", "remember", "kill", "put-back", "start"]
     assert ran.cluster.disk(N1).files.now["log/0.log"] == b"records"
+
+
+# --- recovery ---------------------------------------------------------------------------------
+
+
+def appended(node: str, end: int) -> StateEvent:
+    return StateEvent(node, 1, 0, "append", 1, offset=end)
+
+
+def test_a_fault_waits_until_the_one_before_is_over_and_all_nodes_have_caught_up() -> None:
+    def lag(cluster: FakeCluster) -> None:
+        # n2 misses what came while it was away, and has it 150 ms after it is back.
+        def events(node: NodeName) -> tuple[StateEvent, ...]:
+            lags = node == N2 and AT <= cluster.world.now < AT + 350_000
+            return (appended(node, 4 if lags else 9),)
+
+        cluster.state_events = events  # type: ignore[method-assign]
+
+    first = fault("pause", "n2")
+    second = fault("kill", "n3", Awaited("recovered"), index=1)
+    ran = Ran(first, second, msgspec.structs.replace(second, index=2, target="n1"), prepare=lag)
+    assert [ran.phases(index) for index in range(3)] == [WHOLE] * 3
+    times = {(event.index, event.phase): event.time // 1000 for event in ran.outcome.faults}
+    # At the start of the world all nodes take part.
+    assert times[1, "invoked"] < times[1, "removed"] <= times[2, "invoked"]
+    late = Ran(first, msgspec.structs.replace(second, at_us=AT + 1), prepare=lag)
+    assert AT + 350_000 <= late.story(1)[0].time // 1000 < AT + 400_000
+
+
+def test_a_fault_does_not_strike_where_the_nodes_never_recover() -> None:
+    def be_behind(cluster: FakeCluster) -> None:
+        cluster.state_events = lambda node: (appended(node, 4 if node == N2 else 9),)  # type: ignore[method-assign]
+
+    when = Awaited("recovered", timeout_us=100_000)
+    ran = Ran(fault("kill", "n3", when), prepare=be_behind)
+    assert ran.phases() == ["not-applicable"]
+    assert ran.evidence("not-applicable").endswith("within 0.1 s: n2 has not caught up")

@@ -180,7 +180,7 @@ def test_a_slot_ends_after_its_number_of_operations() -> None:
         (Fault(0, "kilt", "leader", 1, 1, 1), "no fault called 'kilt'"),
         (Fault(0, "kill", "n9", 1, 1, 1), "no target 'n9'"),
         (Fault(0, "kill", "there", 0, 1, 1, when=Awaited("tick")), "waits for 'tick'"),
-        (Fault(0, "kill", "there", 1, 1, 1), "waits for no happening"),
+        (Fault(0, "kill", "there", 1, 1, 1), "waits for nothing at any node"),
     ],
 )
 def test_what_does_not_exist_is_refused_before_the_run(fault: Fault, problem: str) -> None:

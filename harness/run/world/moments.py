@@ -1,0 +1,103 @@
+"""Moments that the faults of a world wait for: what nodes do, and the recovery of all of them."""
+
+from collections.abc import Callable
+
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed
+from splitbrain.contracts.simulation import SimulatedCluster
+from splitbrain.simulation.world.world import SimulatedWorld
+
+
+class _Waiting:
+    __slots__ = ("fits", "left", "tell")
+
+    def __init__(
+        self, count: int, fits: Callable[[NodeName], bool], tell: Callable[[NodeName], None]
+    ) -> None:
+        #: How many happenings that fit must still come, the last one included.
+        self.left = max(1, count)
+        self.fits = fits
+        self.tell = tell
+
+
+class Happenings:
+    """All that is waited for in one world: one watcher per kind of happening that somebody awaits.
+
+    One told may end the very step in which it was called: everybody who waited for the same
+    happening is told before ``NodeCrashed`` is let pass.
+    """
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+        self._waiting: dict[str, list[_Waiting]] = {}
+
+    def wait(
+        self,
+        name: str,
+        count: int,
+        fits: Callable[[NodeName], bool],
+        tell: Callable[[NodeName], None],
+    ) -> None:
+        """Tell of the ``count``-th happening of this name that fits, once, with its node."""
+        waiting = self._waiting.get(name)
+        if waiting is None:
+            waiting = self._waiting[name] = []
+            self._world.watch(name, self._happened)
+        waiting.append(_Waiting(count, fits, tell))
+
+    def _happened(self, node: NodeName, name: str) -> None:
+        waiting = self._waiting[name]
+        due: list[_Waiting] = []
+        for each in waiting:
+            if each.fits(node):
+                each.left -= 1
+                if each.left == 0:
+                    due.append(each)
+        if not due:
+            return
+        waiting[:] = [each for each in waiting if each.left]
+        crash: NodeCrashed | None = None
+        for each in due:
+            try:
+                each.tell(node)
+            except NodeCrashed as crashed:
+                crash = crashed
+        if crash is not None:
+            raise crash
+
+
+class RecoveryLook:
+    """Looks whether all nodes of a world take part again, one use."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        #: The end that all logs are to have reached: the leader's when all nodes were first seen at
+        #: work. Under load no two logs end alike.
+        self._mark: int | None = None
+
+    def missing(self) -> str | None:
+        """Return in words what is missing now, None where nothing is."""
+        cluster = self._cluster
+        for node in cluster.nodes:
+            if not cluster.is_up(node) or cluster.is_paused(node):
+                return f"{node} does not run"
+        leader, ends = cluster.leader().leader, log_ends(cluster)
+        if leader is None:
+            return "nobody leads"
+        if self._mark is None:
+            self._mark = ends.get(leader, 0)
+        for node in cluster.nodes:
+            if ends.get(node, 0) < self._mark:
+                return f"{node} has not caught up"
+        return None
+
+
+def log_ends(cluster: SimulatedCluster) -> dict[NodeName, int]:
+    """Return the end offset of each node's log, of those that ever told."""
+    ends: dict[NodeName, int] = {}
+    for node in cluster.nodes:
+        for event in reversed(cluster.state_events(node)):
+            if event.kind in ("append", "truncate") and event.offset is not None:
+                ends[node] = event.offset
+                break
+    return ends
