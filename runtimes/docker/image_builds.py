@@ -75,14 +75,18 @@ def build_base(client: DockerClient, tag: str, folder: Path, packages: Sequence[
         build(client, tag, None, context, {})
 
 
-def import_base(client: DockerClient, tag: str, script: Path, packages: Sequence[Path]) -> None:
+def import_base(
+    client: DockerClient, tag: str, script: Path, seed: Path, packages: Sequence[Path]
+) -> None:
     """Make the base's file system with ``script`` and import it as ``tag``.
 
-    The script is given the path of the archive and lists of Debian packages besides the base's own.
+    The script is given the paths of the seed, which it makes unless it is there, and of the archive
+    and lists of Debian packages besides the base's own.
     """
     with scratch_folder("base") as folder:
         archive = folder / "base.tar"
-        run(["bash", str(script), str(archive), *map(str, packages)], "make the base image", tag)
+        command = ["bash", str(script), str(seed), str(archive), *map(str, packages)]
+        run(command, "make the base image", tag)
         repository, version = tag.split(":")
         with engine_action("import the base image", tag), archive.open("rb") as stream:
             api: Any = client.api

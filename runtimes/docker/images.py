@@ -96,10 +96,11 @@ class Images:
         if all(self.is_there(tag) for tag in tags.values()):
             return tags
         self._cache.mkdir(parents=True, exist_ok=True)
-        with (self._cache / "images.lock").open("w") as lock:
+        with (self._cache / "images.lock").open("w") as lock, scratch_folder("seed") as folder:
             # Whoever comes second waits, and finds what the first one made.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            tags = {source.name: self._made(source) for source in (POD, *sources)}
+            seed = folder / "debian.tar"
+            tags = {source.name: self._made(source, seed) for source in (POD, *sources)}
             for name in (BASE, *(name for name, tag in tags.items() if name != tag)):
                 image_builds.prune(self._client, name, keep=_BUILDS_KEPT)
             return tags
@@ -127,7 +128,8 @@ class Images:
                 return False
         return True
 
-    def _made(self, source: ImageSource) -> str:
+    def _made(self, source: ImageSource, seed: Path) -> str:
+        """``seed``: where the file system is, or is put, that all bases begin with."""
         tag = self._tag(source)
         if self.is_there(tag):
             return tag
@@ -150,7 +152,7 @@ class Images:
         base = self._base_tag(source)
         if not self.is_there(base):
             with _announced(base):
-                self._make_base(base, self._packages(source))
+                self._make_base(base, seed, self._packages(source))
         with _announced(tag):
             extra = {name: self._root / name for name in source.sources}
             if source.has_wheels:
@@ -165,7 +167,7 @@ class Images:
                 image_builds.build(self._client, tag, base, folder, extra, origin=origin)
         return tag
 
-    def _make_base(self, tag: str, packages: Sequence[Path]) -> None:
+    def _make_base(self, tag: str, seed: Path, packages: Sequence[Path]) -> None:
         folder = self._docker / "base"
         if image_builds.registry_answers(self._client):
             try:
@@ -174,7 +176,7 @@ class Images:
                 print(f"{error}; making the base image on this machine instead", flush=True)
             else:
                 return
-        image_builds.import_base(self._client, tag, self._docker / "base.sh", packages)
+        image_builds.import_base(self._client, tag, self._docker / "base.sh", seed, packages)
 
 
 def _cache_of(root: Path) -> Path:

@@ -37,7 +37,7 @@ def run_with_a_session_over(
     ("bug", "verdict"),
     [
         ("silent-broker-stays", "invalid"),
-        ("sessions-lost-at-failover", "invalid"),
+        pytest.param("sessions-lost-at-failover", "invalid", marks=pytest.mark.nightly),
         (None, "valid"),
     ],
 )

@@ -34,7 +34,7 @@ from splitbrain.spark_analysis.schemas import (
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 #: Acknowledged writes.
-SIZES = (100_000, pytest.param(1_000_000, marks=pytest.mark.nightly))
+SIZES = (20_000, pytest.param(1_000_000, marks=pytest.mark.nightly))
 ELECTIONS = 1_000
 NODES = ("n1", "n2", "n3")
 MS = 1_000_000

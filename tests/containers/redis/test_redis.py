@@ -71,6 +71,7 @@ def test_an_isolated_primary_loses_acknowledged_elements_by_a_named_fault(tmp_pa
     assert folder.summary.read_text().count("during fault 0") >= 1
 
 
+@pytest.mark.nightly
 def test_without_a_fault_nothing_is_lost(tmp_path: Path) -> None:
     code, found, output = run(tmp_path, *REDIS, "--nemesis", "none", "--time-limit", "8")
     assert code == 0, output

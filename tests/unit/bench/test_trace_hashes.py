@@ -18,7 +18,7 @@ from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 #: A seed whose faults strike and heal, with five clients.
 SEED = 4
 #: A quick world of the guard.
-ONE = "registers/33"
+ONE = "plan/registers/kill/1"
 
 
 @pytest.fixture(scope="module")
