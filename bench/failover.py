@@ -8,6 +8,10 @@ that look for the leader themselves. ``--idle-minutes`` and ``--loaded-minutes``
 without any fault beside it. Settings by ``--profile`` (``failover_profiles.toml``) and
 ``--setting NAME=VALUE``. Prints a table, and one JSON object on the last line; exits with 1 if a
 failover never ended.
+
+``python -m bench.failover --all --runs 5 [--only TITLE ...] [--plot FILE.svg]`` measures several
+systems, one after the other, and prints one table (``bench.failover_peers``): of Kafka it is the
+controller that is hit, and changes are topics that are created through a broker.
 """
 
 import argparse
@@ -26,12 +30,17 @@ from bench.failover_arithmetic import Failover, TimedFault, spread
 from bench.failover_cluster import PATIENCE_S, Cluster, deployed
 from bench.failover_elections import Quiet, idle, loaded, whole_lines
 from bench.failover_measurement import FAULTS, Measurements, measure
+from bench.failover_peers import PEERS
+from bench.failover_table import picture, table
 from bench.failover_writers import WriterOptions
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.state_event import StateEvent
 
 PROFILES: Final = Path(__file__).with_name("failover_profiles.toml")
+_INTERVAL_MS: Final = 10.0
+#: Where changes of one system are topics, which stay.
+_INTERVAL_OF_PEERS_MS: Final = 50.0
 
 
 def _line(result: Failover | None) -> str:
@@ -104,6 +113,22 @@ def _print_quiet(quiet: Quiet) -> None:
     )
 
 
+def story(cluster: Cluster, fault: TimedFault) -> list[str]:
+    """One line per start and change of role since the fault was asked for, in order of time."""
+    events: list[tuple[float, StateEvent]] = []
+    for file in cluster.state_event_files().values():
+        for line in whole_lines(file, 0):
+            event = msgspec.json.decode(line, type=StateEvent)
+            if event.kind in ("role", "started") and event.node_time is not None:
+                events.append(((event.node_time - fault.asked_ns) / 1e6, event))
+    return [
+        f"{at_ms:9.1f} ms  {event.node} {event.role} in epoch {event.epoch}: "
+        f"{event.reason or event.kind}"
+        for at_ms, event in sorted(events, key=lambda pair: pair[0])
+        if at_ms >= 0
+    ]
+
+
 class Figures(msgspec.Struct, frozen=True):
     """Everything that was measured."""
 
@@ -159,7 +184,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the faults")
     parser.add_argument("--profile", help=f"settings from {PROFILES.name}")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--interval-ms", type=float, default=10.0, help="between a writer's writes")
+    parser.add_argument("--interval-ms", type=float, help="between a writer's writes")
+    parser.add_argument("--all", action="store_true", help="several systems, side by side")
+    parser.add_argument("--only", action="append", default=[], metavar="TITLE", help="of these")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="a picture of the table")
     parser.add_argument("--timeout-ms", type=float, default=300.0, help="of one write")
     parser.add_argument(
         "--story-above-ms", type=float, default=1_000.0, help="tell what nodes did in slow ones"
@@ -178,6 +206,10 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Measure and print."""
     options = _parser().parse_args()
+    if options.interval_ms is None:
+        options.interval_ms = _INTERVAL_OF_PEERS_MS if options.all else _INTERVAL_MS
+    if options.all:
+        return _side_by_side(options)
     try:
         settings = settings_of(options.system, options.profile, options.setting)
         chosen = Experiment(system=options.system, nodes=options.nodes, settings=settings)
@@ -202,21 +234,34 @@ def main() -> int:
     return 1 if any(figure.unfinished_count for figure in figures.faults.values()) else 0
 
 
+def _side_by_side(options: argparse.Namespace) -> int:
+    """Measure the peers, print and draw; returns the exit code."""
+    found: dict[str, dict[str, Measurements]] = {}
+    for peer in PEERS:
+        if options.only and peer.title not in options.only:
+            continue
+        print(peer.title, flush=True)
+        try:
+            settings = settings_of(peer.system, peer.profile, ()) | dict(peer.settings)
+            chosen = Experiment(system=peer.system, nodes=options.nodes, settings=settings)
+            with deployed(peer.adapter(), options.runtime, chosen, "failover") as cluster:
+                found[peer.title] = asyncio.run(_bench(cluster, options)).faults
+        except HarnessError as error:
+            print(error, file=sys.stderr)
+            return error.exit_code
+    faults = options.fault or list(FAULTS)
+    rows = {title: {fault: of[fault].failovers for fault in faults} for title, of in found.items()}
+    print(*table(rows, faults), sep="\n")
+    if options.plot is not None:
+        options.plot.write_text(picture(rows, faults))
+    every = {
+        title: {fault: summary_of(figure) for fault, figure in of.items()}
+        for title, of in found.items()
+    }
+    print(json.dumps({"bench": "failover", "runtime": options.runtime, "systems": every}))
+    is_unfinished = any(figure.unfinished_count for of in found.values() for figure in of.values())
+    return 1 if is_unfinished else 0
+
+
 if __name__ == "__main__":
     sys.exit(main())
-
-
-def story(cluster: Cluster, fault: TimedFault) -> list[str]:
-    """One line per start and change of role since the fault was asked for, in order of time."""
-    events: list[tuple[float, StateEvent]] = []
-    for file in cluster.state_event_files().values():
-        for line in whole_lines(file, 0):
-            event = msgspec.json.decode(line, type=StateEvent)
-            if event.kind in ("role", "started") and event.node_time is not None:
-                events.append(((event.node_time - fault.asked_ns) / 1e6, event))
-    return [
-        f"{at_ms:9.1f} ms  {event.node} {event.role} in epoch {event.epoch}: "
-        f"{event.reason or event.kind}"
-        for at_ms, event in sorted(events, key=lambda pair: pair[0])
-        if at_ms >= 0
-    ]

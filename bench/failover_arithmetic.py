@@ -33,8 +33,8 @@ class TimedFault(msgspec.Struct, frozen=True):
     """One fault; times in monotonic nanoseconds."""
 
     leader: NodeName
-    #: Epoch of that leader just before the fault.
-    epoch_before: int
+    #: Epoch of that leader just before the fault; None where changes have none.
+    epoch_before: int | None
     #: When the runtime was asked to inject: what the figures count from, the longer way.
     asked_ns: int
     #: When the runtime said that it was done.
@@ -50,8 +50,12 @@ def by_new_leader(acknowledgement: Acknowledgement, fault: TimedFault) -> bool:
     """Whether the epoch is a new one.
 
     The write's own epoch tells. Where there is none, the node that acknowledged must itself be
-    the leader of a new epoch in the view asked for right afterwards.
+    the leader of a new epoch in the view asked for right afterwards. Where changes have no epochs
+    it must have been invoked once the fault was done: a leader that is dead, frozen or alone
+    accepts none.
     """
+    if fault.epoch_before is None:
+        return acknowledgement.invoked_ns >= fault.returned_ns
     if acknowledgement.epoch is not None:
         return acknowledgement.epoch > fault.epoch_before
     view = acknowledgement.view

@@ -33,6 +33,14 @@ class Cluster(msgspec.Struct, frozen=True):
     runtime: Runtime
     run_folder: Path
 
+    def served_by(self) -> tuple[NodeName, ...]:
+        """Return the nodes that clients ask."""
+        options = self.system.experiment
+        if options is None or self.system.observers_serve:
+            return tuple(self.runtime.nodes())
+        beside = self.system.observers(options)
+        return tuple(node for node in self.runtime.nodes() if node not in beside)
+
     def await_ready(self) -> None:
         """Wait until it serves; raises what the adapter says is missing."""
         for attempt in _patiently():
@@ -59,14 +67,15 @@ class Cluster(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def deployed(
-    system_name: str, runtime_name: str, options: Experiment, purpose: str
+    system: System | str, runtime_name: str, options: Experiment, purpose: str
 ) -> Generator[Cluster]:
     """A cluster that serves; gone afterwards.
 
     Raises:
         HarnessError: the environment refuses, or an option does not exist.
     """
-    system = make_system(system_name)
+    system = make_system(system) if isinstance(system, str) else system
+    system.experiment = options
     system.check_options(options)
     runtime = make_runtime(runtime_name)
     with tempfile.TemporaryDirectory(prefix=f"splitbrain-{purpose}-") as folder:

@@ -87,7 +87,7 @@ async def measure(
     measurements = Measurements()
     number = 0
     while number < run_count and measurements.spoilt_count <= SPOILT_COUNT_MAX:
-        writers = Writers(cluster.system, cluster.runtime, options)
+        writers = Writers(cluster.system, cluster.runtime, options, cluster.served_by())
         hit = await _measure_once(cluster, fault, writers, phases)
         if leader_changed_before(writers.acknowledgements, hit):
             measurements.spoilt_count += 1
@@ -135,7 +135,7 @@ async def _hit(cluster: Cluster, fault: str, writers: Writers, phases: random.Ra
     await asyncio.sleep(phases.random() * PHASE_S_MAX)  # a random phase is what is wanted
     writers.acknowledgements.clear()
     view = await asyncio.to_thread(cluster.system.leader, cluster.runtime, _VIEW_TIMEOUT_S)
-    if view.leader is None or view.epoch is None:
+    if view.leader is None:
         raise HarnessError(
             "find the leader",
             cluster.system.name,

@@ -7,12 +7,13 @@ run on one event loop. Must never decide what an acknowledgement is worth.
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from bench.failover_arithmetic import Acknowledgement
+from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Client, Operation
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.system import LeaderView, Route, System
@@ -35,9 +36,17 @@ class WriterOptions(msgspec.Struct, frozen=True):
 class Writers:
     """A fleet of writers, from ``start`` to ``stop``."""
 
-    def __init__(self, system: System, runtime: Runtime, options: WriterOptions) -> None:
+    def __init__(
+        self,
+        system: System,
+        runtime: Runtime,
+        options: WriterOptions,
+        nodes: Sequence[NodeName] = (),
+    ) -> None:
+        """``nodes``: those that are asked; none given: all."""
         self._system = system
         self._runtime = runtime
+        self._nodes = tuple(nodes) or tuple(runtime.nodes())
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
@@ -48,7 +57,7 @@ class Writers:
 
     def start(self) -> None:
         """Begin to write."""
-        nodes = tuple(self._runtime.nodes())
+        nodes = self._nodes
         for node in nodes:
             self._tasks.append(asyncio.create_task(self._write([Route("pinned", node)])))
         for number in range(self._options.following_count):

@@ -37,7 +37,14 @@ from splitbrain.systems.kafka.group_settings import (
     OFFSETS_GO,
     TRANSFORM_OFFSETS,
 )
-from splitbrain.systems.kafka.properties import BOUNDS, CLIENT_RACK, NUMBERS, OWN_RACK, RACKS
+from splitbrain.systems.kafka.properties import (
+    BOUNDS,
+    CLIENT_RACK,
+    NUMBERS,
+    OWN_RACK,
+    QUORUM,
+    RACKS,
+)
 from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.questions import Endpoints, not_yet
@@ -111,6 +118,8 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             _OWN: self.version == _OWN_RELEASE,
         }
         given = {} if self.experiment is None else self.experiment.settings
+        is_own = given.get(_METADATA) == _OWN
+        numbers = {name: text for name, text in NUMBERS.items() if not (is_own and name in QUORUM)}
         return {
             **OF_CLIENTS,
             _MIN_IN_SYNC: ("2", "1", "3"),
@@ -119,12 +128,12 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             GROUP_PROTOCOL: release.group_protocols,
             TRANSFORM_OFFSETS: OFFSETS_GO,
             CLIENT_RACK: RACKS,
-            **NUMBERS,
+            **numbers,
             **release.settings,
             **release.features,
             _CONTROLLERS: ("0", "1", "3"),
             _METADATA: tuple(kind for kind, is_there in kinds.items() if is_there),
-            **(_OF_OWN if given.get(_METADATA) == _OWN else {}),
+            **(_OF_OWN if is_own else {}),
         }
 
     @property
@@ -218,7 +227,9 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         has_racks = self.setting(CLIENT_RACK) == OWN_RACK
         known_as = self._beside.known_as if self._beside else properties.voters_of
         chosen = {
-            name: self.setting(name) for name in (_UNCLEAN, *NUMBERS, *self._release.settings)
+            name: self.setting(name)
+            for name in (_UNCLEAN, *NUMBERS, *self._release.settings)
+            if name in self.settings
         }
         return {
             **known_as(beside or brokers),

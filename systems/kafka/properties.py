@@ -14,16 +14,25 @@ from splitbrain.systems.servers import Server
 #: A broker that is gone is fenced after three seconds and not nine.
 SESSION_S: Final = 3
 _SESSION_MS: Final = str(1000 * SESSION_S)
-#: Settings of brokers that are whole numbers, as Kafka has them, and their bounds.
+#: How long controllers wait for each other.
+QUORUM: Final[Mapping[str, str]] = {
+    "controller.quorum.fetch.timeout.ms": "2000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.election.backoff.max.ms": "1000",
+    "controller.quorum.request.timeout.ms": "2000",
+}
+#: Settings of brokers and controllers that are whole numbers, as Kafka has them, and their bounds.
 NUMBERS: Final[Mapping[str, str]] = {
     "log.segment.bytes": str(1 << 30),
     "log.flush.interval.messages": str((1 << 63) - 1),
     "replica.lag.time.max.ms": "30000",
+    **QUORUM,
 }
 BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "log.segment.bytes": (1 << 20, (1 << 31) - 1),
     "log.flush.interval.messages": (1, (1 << 63) - 1),
     "replica.lag.time.max.ms": (1_000, 600_000),
+    **dict.fromkeys(QUORUM, (50, 600_000)),
 }
 #: Setting of clients: whether they read at the replica that is named to them for their rack.
 CLIENT_RACK: Final = "client.rack"

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
+from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
@@ -27,6 +28,8 @@ from bench.failover_arithmetic import (
 from bench.failover_cluster import Cluster
 from bench.failover_elections import idle, loaded, roles_taken
 from bench.failover_measurement import FAULTS, Measurements, measure
+from bench.failover_peers import TopicCreator
+from bench.failover_table import picture, table
 from bench.failover_writers import WriterOptions
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Link
@@ -35,6 +38,7 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Runtime
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import LeaderView, Route, System
+from tests.unit.systems.compose_file.fake_kafka import brokers, targets
 
 MS = 1_000_000
 OLD, NEW = NodeName("n1"), NodeName("n2")
@@ -138,6 +142,7 @@ class Memory:
     """Both the runtime and the system: nodes, who leads, and who only believes that it does."""
 
     name = "memory"
+    experiment = None
 
     def __init__(self, *, tells_epochs: bool = True) -> None:
         self.tells_epochs = tells_epochs
@@ -281,6 +286,51 @@ def test_the_leader_is_hit_and_the_cluster_made_whole_each_time(
         "partition": ["cut n1", "restore", "cut n2", "restore"],
     }
     assert memory.log == acts[fault]
+
+
+@pytest.mark.parametrize(
+    ("invoked_ms", "counts"), [(990, False), (1_010, False), (1_050, True), (1_200, True)]
+)
+def test_a_change_without_an_epoch_counts_once_the_fault_was_done(
+    invoked_ms: float, counts: bool
+) -> None:
+    without = msgspec.structs.replace(FAULT, epoch_before=None)
+    one = acknowledgement(invoked_ms, invoked_ms + 20, None)
+    assert ends(one, without) == counts
+    assert not leader_changed_before([acknowledgement(900, 990, None)], without)
+
+
+def test_systems_stand_side_by_side_in_a_table_and_a_picture() -> None:
+    quick, slow = Failover(1.0, 80.0, 90.0), Failover(1.0, 2_200.0, 2_300.0)
+    rows = {
+        "ours": {"kill": [quick, slow, quick], "pause": [slow]},
+        "a & b": {"kill": [slow], "pause": []},
+    }
+    assert table(rows, ["kill", "pause"]) == [
+        "| | kill | pause |",
+        "|---|---|---|",
+        "| ours | 0.08 (0.08 to 2.20) | 2.20 (2.20 to 2.20) |",
+        "| a & b | 2.20 (2.20 to 2.20) | not within 90 s |",
+    ]
+    drawn = ET.fromstring(picture(rows, ["kill", "pause"]))
+    texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"ours", "a & b", "not within 90 s", "0.01", "10"} <= set(texts)
+    ends_at = [line.attrib["x1"] for line in drawn.iter("{http://www.w3.org/2000/svg}line")]
+    # Grid at 0.01, 0.1, 1 and 10 s; then one line from least to greatest for each that ended.
+    assert len(ends_at) == 4 + 3
+
+
+def test_whoever_creates_topics_goes_on_after_a_refusal() -> None:
+    async def ask() -> list[tuple[str, str | None]]:
+        async with brokers(1, {}) as (broker,):
+            client = TopicCreator(N1, targets([broker])[N1])
+            found = [await client.invoke(Operation("write", "x", 7), 5.0)]
+            broker.create_error = 41
+            found.append(await client.invoke(Operation("write", "x", 8), 5.0))
+            await client.close()
+            return [(each.type, each.error) for each in found]
+
+    assert asyncio.run(ask()) == [("ok", None), ("info", "not-controller")]
 
 
 def test_without_a_new_leader_a_measurement_is_unfinished_and_healed(
