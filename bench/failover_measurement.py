@@ -88,7 +88,7 @@ async def measure(
     number = 0
     while number < run_count and measurements.spoilt_count <= SPOILT_COUNT_MAX:
         writers = Writers(cluster.system, cluster.runtime, options, cluster.served_by())
-        hit = await _measure_once(cluster, fault, writers, phases)
+        hit = await _measure_once(cluster, fault, writers, phases, options)
         if leader_changed_before(writers.acknowledgements, hit):
             measurements.spoilt_count += 1
             continue
@@ -103,12 +103,18 @@ async def measure(
 
 
 async def _measure_once(
-    cluster: Cluster, fault: str, writers: Writers, phases: random.Random
+    cluster: Cluster,
+    fault: str,
+    writers: Writers,
+    phases: random.Random,
+    options: WriterOptions,
 ) -> TimedFault:
     """Hit the leader, wait for the failover's end, make the cluster whole again."""
     writers.start()
     try:
         hit = await _hit(cluster, fault, writers, phases)
+        if not options.tells_epochs:
+            hit = msgspec.structs.replace(hit, epoch_before=None)
 
         def is_over() -> bool:
             return failover(writers.acknowledgements, hit) is not None

@@ -31,6 +31,8 @@ class WriterOptions(msgspec.Struct, frozen=True):
     timeout_s: float = 0.3
     #: Clients that look for the leader themselves.
     following_count: int = 2
+    #: Whether epochs tell which leader has acknowledged a write; not all systems tell them.
+    tells_epochs: bool = True
 
 
 class Writers:
@@ -127,7 +129,7 @@ class Writers:
         if completion.type == "ok":
             epoch = None if completion.position is None else completion.position[0]
             view: LeaderView | None = None
-            if epoch is None and self._fault_is_on:
+            if epoch is None and self._fault_is_on and self._options.tells_epochs:
                 view = await asyncio.to_thread(self._system.leader, self._runtime, VIEW_TIMEOUT_S)
             self.acknowledgements.append(
                 Acknowledgement(

@@ -128,6 +128,50 @@ def rows_history(shape: Shape, count: int, seed: int) -> list[PairedOperation]:
     return operations
 
 
+def snapshot_rows(count: int, seed: int, sessions: int = 10) -> list[PairedOperation]:
+    """Transactions on rows that see what was committed when they began, as snapshots do.
+
+    None waits for another, so that they are not serializable; each row is deleted once at most.
+    """
+    shape = Shape(sessions, 10, 4, 20)
+    random = Random(f"{seed} snapshot rows")
+    groups = list(range(shape.keys))
+    #: By row of a group, the transactions that inserted and deleted it.
+    rows: dict[int, dict[int, list[int]]] = {}
+    operations: list[PairedOperation] = []
+    ids = 0
+    for number in range(count):
+        # Those of the other sessions have not ended.
+        seen = number - sessions
+        parts: list[list[Any]] = []
+        for _ in range(random.randint(1, shape.length_max)):
+            place = min(int(random.paretovariate(1.0)) - 1, shape.keys - 1)
+            group = groups[place]
+            mine = rows.setdefault(group, {})
+            shown = [
+                row
+                for row, (born, *gone) in mine.items()
+                if (born <= seen or born == number)
+                and not any(by <= seen or by == number for by in gone)
+            ]
+            draw = random.random()
+            if draw < 0.5:
+                parts.append(["range", group, shown])
+            elif draw < 0.75 and (left := [row for row in shown if len(mine[row]) == 1]):
+                row = random.choice(left)
+                parts.append(["delete", group, row])
+                mine[row].append(number)
+            else:
+                ids += 1
+                parts.append(["insert", group, ids])
+                mine[ids] = [number]
+                if len(mine) == shape.writes_per_key:
+                    groups[place] = shape.keys + ids
+        asked = [[way, group, None if way == "range" else row] for way, group, row in parts]
+        operations.append(operation_of(number, shape, asked, parts, "ok"))
+    return operations
+
+
 def operation_of(
     number: int, shape: Shape, asked: list[Any], answered: list[Any], outcome: Any
 ) -> PairedOperation:

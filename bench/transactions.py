@@ -31,6 +31,7 @@ from bench.transaction_histories import (
     lagging,
     ring,
     skewed,
+    snapshot_rows,
 )
 from splitbrain.checker.transactions.check import check
 from splitbrain.checker.transactions.levels import KINDS, STRICT_SERIALIZABLE, Kind
@@ -85,6 +86,10 @@ def rows_of(seed: int, drawn: int) -> dict[str, Row]:
             "rw-register", lambda: lagging(wide, 20_000, seed), level="causal"
         ),
         "rows 50,000": of("rows", Shape(10, 10, 4, 20), 50_000),
+        "rows SER 6,000": Row("rows", lambda: snapshot_rows(6_000, seed), verdict="invalid"),
+        "rows SI 6,000": Row(
+            "rows", lambda: snapshot_rows(6_000, seed), level="snapshot-isolation"
+        ),
         "ring 50,000": Row("list-append", lambda: ring(50_000), verdict="invalid"),
         "skew 10,000": Row("list-append", lambda: skewed(10_000, seed), verdict="invalid"),
     }

@@ -28,6 +28,9 @@ class Edge(NamedTuple):
 STEP: Final = 2
 #: Rounds after which a cycle, or a long chain, is taken for the reason why places do not settle.
 _ROUNDS_MAX: Final = 300
+#: Nodes that are looked for at a time, and steps after which no more are.
+_BITS: Final = 4_096
+_STEPS_MAX: Final = 20_000_000
 #: Edges by their source.
 Successors = Mapping[int, Sequence[Edge]]
 
@@ -110,11 +113,28 @@ def successors_of(edges: Iterable[Edge]) -> dict[int, list[Edge]]:
 
 def components(successors: Successors, poll: Callable[[], None]) -> dict[int, int]:
     """Return the number of the component of each node that is on a cycle."""
-    ranks = ranks_of(
-        {node: [edge.target for edge in edges] for node, edges in successors.items()}, poll
-    )
+    after = {node: [edge.target for edge in edges] for node, edges in successors.items()}
+    return components_of(after, poll)
+
+
+def components_of(after: Mapping[int, Sequence[int]], poll: Callable[[], None]) -> dict[int, int]:
+    """Return the same of a graph without proofs."""
+    ranks = ranks_of(after, poll)
     sizes = Counter(ranks.values())
     return {node: rank for node, rank in ranks.items() if sizes[rank] > 1}
+
+
+def after_of(source: Nodes, target: Nodes) -> dict[int, list[int]]:
+    """Return the nodes that edges lead to from each node, each once."""
+    count = 1 + int(target.max(initial=0))
+    here, there = np.divmod(np.unique(source * count + target), count)
+    nodes, begins = np.unique(here, return_index=True)
+    ends: list[int] = there.tolist()
+    bounds = [*begins.tolist(), len(ends)]
+    return {
+        node: ends[begin:end]
+        for node, begin, end in zip(nodes.tolist(), bounds, bounds[1:], strict=False)
+    }
 
 
 class Connected:
@@ -134,6 +154,44 @@ class Connected:
             for edge in edges
             if of(edge.target) == of(source)
         ]
+
+
+def led_to(
+    successors: Successors, pairs: Iterable[tuple[int, int]], poll: Callable[..., None]
+) -> set[tuple[int, int]]:
+    """Return the pairs of nodes of which edges lead from the first one to the second one.
+
+    What a component leads to is a number with a bit for each second node, some of them at a time,
+    and follows from those of the components behind it. Pairs are left out where that would take too
+    many steps.
+    """
+    wanted = {*pairs}
+    ranks = ranks_of(
+        {node: [edge.target for edge in edges] for node, edges in successors.items()}, poll
+    )
+    wanted = {pair for pair in wanted if pair[0] in ranks and pair[1] in ranks}
+    behind: list[set[int]] = [set() for _ in range(max(ranks.values(), default=-1) + 1)]
+    for node, edges in successors.items():
+        behind[ranks[node]].update([ranks[edge.target] for edge in edges])
+    ends = sorted({ranks[there] for _, there in wanted})
+    steps_each = sum(map(len, behind)) + len(behind)
+    found: set[tuple[int, int]] = set()
+    for begin in range(0, len(ends), _BITS):
+        if begin and steps_each * begin > _STEPS_MAX * _BITS:
+            break
+        bits = {rank: 1 << place for place, rank in enumerate(ends[begin : begin + _BITS])}
+        leads = [0] * len(behind)
+        # No edge leads to a greater rank.
+        for rank, others in enumerate(behind):
+            mask = bits.get(rank, 0)
+            for other in others:
+                mask |= leads[other]
+            leads[rank] = mask
+            poll(len(others) + 1)
+        for here, there in wanted:
+            if leads[ranks[here]] & bits.get(ranks[there], 0):
+                found.add((here, there))
+    return found
 
 
 def ranks_of(after: Mapping[int, Sequence[int]], poll: Callable[[], None]) -> dict[int, int]:

@@ -26,7 +26,14 @@ from splitbrain.checker.transactions.dependencies import (
     Edges,
     Nodes,
 )
-from splitbrain.checker.transactions.graph import Edge, components, core_of, successors_of
+from splitbrain.checker.transactions.graph import (
+    Edge,
+    after_of,
+    components_of,
+    core_of,
+    led_to,
+    successors_of,
+)
 from splitbrain.checker.transactions.levels import Level
 from splitbrain.checker.transactions.open_orders import FORBIDDEN, OpenGraph, states_of
 from splitbrain.checker.transactions.orders import Orders
@@ -39,8 +46,6 @@ _SETTLED: Final = (
     (PREDICATE_RW_PROCESS, "process", frozenset({WW, WR, PROCESS, PASS})),
     (PREDICATE_RW_REALTIME, "realtime", frozenset({WW, WR, PROCESS, REALTIME, PASS})),
 )
-#: Steps after which what is left unsettled is left to the solver.
-_STEPS_MAX: Final = 20_000_000
 
 
 class RowSearch:
@@ -95,8 +100,7 @@ class RowSearch:
                 parts.append(choices.pair_edges(places, is_gone=is_gone))
             every = np.concatenate(parts)
             every = every[core_of(every[:, 0], every[:, 1])]
-            edges = [Edge(*row) for row in every[:, :4].tolist()]
-            component = components(successors_of(edges), self._poll)
+            component = components_of(after_of(every[:, 0], every[:, 1]), self._poll)
             number = np.full(self._transactions, -1, dtype=np.int64)
             inside = [txn for txn in component if txn < self._transactions]
             number[inside] = [component[txn] for txn in inside]
@@ -108,33 +112,31 @@ class RowSearch:
             free |= on_cycle
 
     def _inner(self, rows: Nodes) -> list[Edge]:
+        """Return the edges within components, of those that differ in their row alone the first."""
         _, component = self._cycles
-        of = component.get
-        return [Edge(*row) for row in rows[:, :4].tolist() if of(row[0], -1) == of(row[1], -2)]
+        number = np.full(1 + int(rows[:, :2].max(initial=0)), -1, dtype=np.int64)
+        for node, its in component.items():
+            if node < len(number):
+                number[node] = its
+        here = number[rows[:, 0]]
+        rows = rows[(here >= 0) & (here == number[rows[:, 1]])]
+        _, first = np.unique(rows[:, :3], axis=0, return_index=True)
+        return [Edge(*row) for row in rows[np.sort(first), :4].tolist()]
 
     @cached_property
     def _settled(self) -> dict[int, int]:
         """Kind of the edge of each missing row that was certainly not there yet, by its place."""
         certain = self._certain[self._certain[:, 4] == 0]
         inner = self._inner(certain)
-        by_reader: dict[int, list[int]] = {}
         free, _ = self._cycles
-        for place in free.tolist():
-            by_reader.setdefault(int(self.choices.readers[place]), []).append(place)
+        readers, deleters = self.choices.readers, self.choices.deleters[self.choices.rows]
+        pairs = {place: (int(readers[place]), int(deleters[place])) for place in free.tolist()}
         found: dict[int, int] = {}
-        steps = 0
         for kind, _, kinds in _SETTLED:
+            left = {place: pair for place, pair in pairs.items() if place not in found}
             successors = successors_of(edge for edge in inner if edge.kind in kinds)
-            for reader, places in by_reader.items():
-                left = [place for place in places if place not in found]
-                if not left or steps > _STEPS_MAX:
-                    continue
-                reached = _reached_from(reader, successors)
-                steps += len(reached)
-                self._poll(len(reached) + 1)
-                for place in left:
-                    if int(self.choices.deleters[self.choices.rows[place]]) in reached:
-                        found[place] = kind
+            leads = led_to(successors, left.values(), self._poll)
+            found.update(dict.fromkeys((p for p, pair in left.items() if pair in leads), kind))
         return found
 
     def certain_edges(self) -> list[Edge]:
@@ -185,14 +187,3 @@ class RowSearch:
         )._replace(clauses=[tuple(map(renamed, clause)) for clause in clauses])
         likely = [-number if gone[number - 1] else number for number in (free + 1).tolist()]
         return graph, [renamed(literal) for literal in (*likely, *choices.likely_literals())]
-
-
-def _reached_from(start: int, successors: dict[int, list[Edge]]) -> set[int]:
-    reached: set[int] = set()
-    ahead = [start]
-    while ahead:
-        for edge in successors.get(ahead.pop(), ()):
-            if edge.target not in reached:
-                reached.add(edge.target)
-                ahead.append(edge.target)
-    return reached
