@@ -161,8 +161,8 @@ def led_to(
 ) -> set[tuple[int, int]]:
     """Return the pairs of nodes of which edges lead from the first one to the second one.
 
-    What a component leads to is a number with a bit for each second node, some of them at a time,
-    and follows from those of the components behind it. Pairs are left out where that would take too
+    Each component has a number with a bit for each second node, some of them at a time, which
+    follows from those of the components behind it. Pairs are left out where that would take too
     many steps.
     """
     wanted = {*pairs}
