@@ -116,7 +116,7 @@ def await_moment(
             by = "before the load was over"
         reason = f"{sentence(when)} did not happen {by}"
         return Moment(False, reason=f"{reason}: {missing}" if missing else reason)
-    yield Wait(present.now_us + when.delay_us)
+    yield Wait(min(load_end_us, present.now_us + when.delay_us))
     return Moment(False) if present.is_ending else Moment(True, there)
 
 

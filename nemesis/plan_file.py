@@ -224,11 +224,12 @@ def _scheduled(
     target = canonical(fault.target)
     _check_target(kind, target, fault, *cluster)
     nodes = (*cluster[0], *cluster[1])
-    if fault.at_ms is None and fault.when is None:
-        raise UsageError(
-            f"a fault {fault.kind!r} says neither when to strike nor what to wait for",
-            "Give it an at_ms, or a when",
-        )
+    if fault.at_ms is None and _has_its_time(fault):
+        problem = "says neither when to strike nor what to wait for"
+        if fault.when is not None:
+            problem = "does not say when to strike at the earliest"
+        next_step = "Give it an at_ms, or a when" if fault.when is None else "Give it an at_ms"
+        raise UsageError(f"a fault {fault.kind!r} {problem}", next_step)
     _check_window(fault, ends_us if _has_its_time(fault) else (), overlap)
     when = None if fault.when is None else fault.when.awaited()
     if when is not None:
@@ -271,7 +272,7 @@ def _check_target(
         if _has_its_time(fault):
             raise UsageError(
                 f"a fault {kind.name!r} strikes {THERE!r}, and waits for nothing at any node",
-                "Say in its when what it waits for, or name another target",
+                "Have it wait for what a node does, or name another target",
             )
         return
     check_target(target, nodes, leave_one=kind.leaves_one, observers=observers)

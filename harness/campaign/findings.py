@@ -5,6 +5,7 @@ adapter. Its matrices that expect ``invalid`` show the loss, the others are its 
 docs/findings.md.
 """
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -123,10 +124,17 @@ def run_findings(names: Sequence[str], options: SuiteOptions, console: Console) 
     # The answer in JSON is this command's.
     beside = LastingConsole(stderr=console.stderr)
     shown: list[ShownFinding] = []
+    interrupted = threading.Event()
+    options = msgspec.structs.replace(options, interrupted=interrupted)
     for name, file in chosen.items():
         run_suite(file, options, beside)
         lines = Ledger(ledger_path(options)).lines()
         shown.append(shown_finding(nights_of(lines, name)[-1]))
+        if interrupted.is_set():
+            left = [other for other in chosen if other not in [one.name for one in shown]]
+            if left:
+                say(console, f"Ended early; not begun: {', '.join(left)}.")
+            break
     for finding in shown:
         style = "" if finding.exit_code == EXIT_VALID else "red"
         say(console, finding.sentence, style)

@@ -248,8 +248,7 @@ class NemesisDriver:
 
     def _look(self) -> None:
         if self._nemesis.in_force:
-            problem = f"fault {next(iter(self._nemesis.in_force))} is in force"
-            raise HarnessError("wait for all nodes", "nemesis", problem, "Wait for its end")
+            raise HarnessError("wait for all nodes", "nemesis", "another fault is in force", "Wait")
         self._recovered()
 
     def _see(self, carried: _Carried, look: effects.Look | effects.AwaitService) -> Evidence:

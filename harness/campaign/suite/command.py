@@ -5,6 +5,7 @@ flight may hold a violation, and that violation is this command's too.
 """
 
 import secrets
+import threading
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -65,6 +66,8 @@ class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
     tells_github: bool = True
     #: Whether each cell is checked against the registries before anything starts.
     check: bool = True
+    #: Set where a signal ended it, so that the caller begins nothing more.
+    interrupted: threading.Event | None = None
 
 
 def run_suite(path: Path, options: SuiteOptions, console: Console) -> int:
@@ -264,6 +267,8 @@ class _Command:
     def _conclude(self, opened: OpenNight, conductor: Conductor) -> int:
         """Write and print the summary; return the exit code, in which a violation wins."""
         failure = conductor.stop.failure
+        if conductor.stop.interrupted and self._options.interrupted is not None:
+            self._options.interrupted.set()
         tally = tally_night(conductor.lines)
         assert tally is not None, "a night's first line is made before its first run"
         others: list[NightTally] = []

@@ -97,7 +97,7 @@ class FaultDriver:
             elif not fault.waits_for_node:
                 raise UsageError(
                     f"fault {fault.index} strikes {THERE!r}, and waits for nothing at any node",
-                    "Say in its moment what it waits for, or name another target",
+                    "Have it wait for what a node does, or name another target",
                 )
 
     def begin(self) -> None:

@@ -1,6 +1,6 @@
 """Moments that the faults of a world wait for: what nodes do, and the recovery of all of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NodeCrashed
@@ -71,8 +71,8 @@ class RecoveryLook:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
-        #: The end that all logs are to have reached: the leader's when all nodes were first seen at
-        #: work. Under load no two logs end alike.
+        #: Up to where all nodes are to know that the log is committed: the end of the leader's when
+        #: they were first seen to follow it. Under load no two of them know as much.
         self._mark: int | None = None
 
     def missing(self) -> str | None:
@@ -81,23 +81,32 @@ class RecoveryLook:
         for node in cluster.nodes:
             if not cluster.is_up(node) or cluster.is_paused(node):
                 return f"{node} does not run"
-        leader, ends = cluster.leader().leader, log_ends(cluster)
+        leader = cluster.leader().leader
         if leader is None:
             return "nobody leads"
-        if self._mark is None:
-            self._mark = ends.get(leader, 0)
         for node in cluster.nodes:
-            if ends.get(node, 0) < self._mark:
+            if cluster.epoch(node) != cluster.epoch(leader):
+                return f"{node} has not heard that {leader} leads"
+        if self._mark is None:
+            self._mark = log_ends(cluster).get(leader, 0)
+        # A log may end further, with what its node is yet to cut off.
+        known = _latest_offsets(cluster, ("high-watermark", "commit"))
+        for node in cluster.nodes:
+            if known.get(node, 0) < self._mark:
                 return f"{node} has not caught up"
         return None
 
 
 def log_ends(cluster: SimulatedCluster) -> dict[NodeName, int]:
     """Return the end offset of each node's log, of those that ever told."""
-    ends: dict[NodeName, int] = {}
+    return _latest_offsets(cluster, ("append", "truncate"))
+
+
+def _latest_offsets(cluster: SimulatedCluster, kinds: Collection[str]) -> dict[NodeName, int]:
+    found: dict[NodeName, int] = {}
     for node in cluster.nodes:
         for event in reversed(cluster.state_events(node)):
-            if event.kind in ("append", "truncate") and event.offset is not None:
-                ends[node] = event.offset
+            if event.kind in kinds and event.offset is not None:
+                found[node] = event.offset
                 break
-    return ends
+    return found

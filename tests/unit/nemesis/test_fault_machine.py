@@ -160,6 +160,13 @@ def test_a_fault_waits_for_the_recovery_of_all_nodes_and_asks_none_of_them() -> 
     assert world.done == [Kill((NODES[0],)), Start((NODES[0],))]
 
 
+def test_no_delay_lasts_longer_than_the_load() -> None:
+    world = World()
+    when = Awaited("recovered", delay_us=10 * LOAD_END_US)
+    assert world.carry_out(planned("kill", when=when)) == ["not-applicable"]
+    assert world.now_us == LOAD_END_US
+
+
 def test_a_fault_before_whose_time_not_all_nodes_recover_does_not_strike() -> None:
     world = World()
     world.answers_otherwise = lambda effect: (

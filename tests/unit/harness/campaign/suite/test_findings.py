@@ -12,6 +12,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.explanation import KnownLoss
 from splitbrain.harness.campaign import findings
+from splitbrain.harness.campaign.suite.command import SuiteOptions
 from splitbrain.harness.cli import main as cli
 from splitbrain.harness.report.explanations import explained
 from splitbrain.systems.registry import finding_files
@@ -157,3 +158,29 @@ def test_a_wrong_line_is_refused(
 ) -> None:
     assert cli.run([*line, "--runs-folder", str(tmp_path)]) == 64
     assert sentence in capsys.readouterr().err
+
+
+def test_a_signal_ends_the_findings_that_have_not_begun_too(
+    museum: Museum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    museum.suites.write(LOSS, CONTROL, WORDS)
+    other = museum.suites.folder / "other.toml"
+    other.write_text(museum.suites.file.read_text().replace("'unit'", "'other'"))
+    files = {"unit": museum.suites.file, "other": other}
+    monkeypatch.setattr(findings, "finding_files", lambda: files)
+    run, begun = findings.run_suite, list[str]()
+
+    def signalled(file: Path, options: SuiteOptions, console: Console) -> int:
+        begun.append(file.stem)
+        code = run(file, options, console)
+        assert options.interrupted is not None
+        assert not options.interrupted.is_set()
+        options.interrupted.set()
+        return code
+
+    monkeypatch.setattr(findings, "run_suite", signalled)
+    text = io.StringIO()
+    console = Console(file=text, soft_wrap=True)
+    findings.run_findings((), museum.suites.options(), console)
+    assert begun == ["unit"]
+    assert "Ended early; not begun: other." in text.getvalue()

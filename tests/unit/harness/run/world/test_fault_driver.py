@@ -486,8 +486,9 @@ def test_a_file_that_changed_since_is_put_back_in_the_middle_of_its_fault() -> N
 # --- recovery ---------------------------------------------------------------------------------
 
 
-def appended(node: str, end: int) -> StateEvent:
-    return StateEvent(node, 1, 0, "append", 1, offset=end)
+def at(node: str, end: int, known: int) -> tuple[StateEvent, ...]:
+    told = (("append", end), ("high-watermark", known))
+    return tuple(StateEvent(node, 1, 0, kind, 1, offset=offset) for kind, offset in told)  # type: ignore[arg-type]
 
 
 def test_a_fault_waits_until_the_one_before_is_over_and_all_nodes_have_caught_up() -> None:
@@ -495,7 +496,8 @@ def test_a_fault_waits_until_the_one_before_is_over_and_all_nodes_have_caught_up
         # n2 misses what came while it was away, and has it 150 ms after it is back.
         def events(node: NodeName) -> tuple[StateEvent, ...]:
             lags = node == N2 and AT <= cluster.world.now < AT + 350_000
-            return (appended(node, 4 if lags else 9),)
+            # Its log may be longer, by what it is yet to cut off.
+            return at(node, 11 if lags else 9, 4 if lags else 9)
 
         cluster.state_events = events  # type: ignore[method-assign]
 
@@ -510,9 +512,17 @@ def test_a_fault_waits_until_the_one_before_is_over_and_all_nodes_have_caught_up
     assert AT + 350_000 <= late.story(1)[0].time // 1000 < AT + 400_000
 
 
+def test_a_node_that_has_not_heard_of_the_leader_takes_no_part() -> None:
+    def lag(cluster: FakeCluster) -> None:
+        cluster.epoch = lambda node: 0 if node == N2 else 1  # type: ignore[method-assign]
+
+    ran = Ran(fault("kill", "n3", Awaited("recovered", timeout_us=100_000)), prepare=lag)
+    assert ran.evidence("not-applicable").endswith("n2 has not heard that n1 leads")
+
+
 def test_a_fault_does_not_strike_where_the_nodes_never_recover() -> None:
     def be_behind(cluster: FakeCluster) -> None:
-        cluster.state_events = lambda node: (appended(node, 4 if node == N2 else 9),)  # type: ignore[method-assign]
+        cluster.state_events = lambda node: at(node, 9, 4 if node == N2 else 9)  # type: ignore[method-assign]
 
     when = Awaited("recovered", timeout_us=100_000)
     ran = Ran(fault("kill", "n3", when), prepare=be_behind)
