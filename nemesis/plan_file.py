@@ -139,6 +139,11 @@ def parse_plan_file(content: bytes, name: str) -> ReadPlan:
             f"the plan file {name} has both faults and a nemesis",
             "Write either [[faults]], the schedule itself, or nemesis, what to draw it from",
         )
+    if plan.faults and (plan.pace != Pace() or plan.options):
+        raise UsageError(
+            f"the plan file {name} has a pace or options of kinds, and its faults are not drawn",
+            "Leave [pace] and [options] out, and say of each of [[faults]] when it strikes and how",
+        )
     headers = _lines_of(text, "[[faults]]") if is_toml else []
     places = tuple(
         f"{name} line {headers[number]}: " if number < len(headers) else ""

@@ -115,7 +115,9 @@ def _in_our_words(
         case RepeatArgumentError():
             problem, next_step = f"{error.token.keyword} is given twice", "Give it once"
         case CoercionError() if error.token is not None:
-            problem = f"{error.token.keyword} cannot be {error.token.value!r}"
+            # A word without an option's name is known by that of its place.
+            place = error.argument.name.lstrip("-").upper() if error.argument else "it"
+            problem = f"{error.token.keyword or place} cannot be {error.token.value!r}"
         case _:
             problem = " ".join(str(error).split()).rstrip(".")
     return UsageError(problem, next_step)

@@ -109,6 +109,8 @@ outlandish-thing | a name like no other | explain xyzzy
   nothing that can be explained is called 'xyzzy'. `splitbrain explain` lists what there is
 no-such-invariant | an invariant that there is not | explain INV-99
   nothing that can be explained is called 'INV-99'. `splitbrain explain invariants` lists them
+unknown-shell | a shell without completion | completion tcsh
+  SHELL cannot be 'tcsh'. `splitbrain completion --help` shows what there is
 explained-option | an option of a command that has none | explain --all
   `splitbrain explain` has no option --all. `splitbrain explain --help` shows what there is
 """

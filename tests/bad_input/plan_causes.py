@@ -63,6 +63,9 @@ plan-overlap | faults that overlap | test --nemesis plan.json
 plan-recovered-at | a fault that waits for one node to recover | test --nemesis plan.json
   a fault cannot wait for 'recovered' at one node, in one epoch or several times. Leave node, epoch
   and count out: it is said of all nodes together
+plan-pace-beside-faults | a pace beside faults that are written | test --nemesis plan.json
+  the plan file plan.json has a pace or options of kinds, and its faults are not drawn. Leave [pace]
+  and [options] out, and say of each of [[faults]] when it strikes and how
 plan-before-load | a fault before the load | test --nemesis plan.json
   the fault at -3000 ms begins before the load. Give it an at_ms of at least 0
 plan-no-duration | a fault that lasts no time | test --nemesis plan.json
@@ -94,6 +97,7 @@ plan-negative-draw | a draw below 0 | test --nemesis plan.json
             "plan-pinned-nowhere": plan(fault(options={"nodes": ["n8"]})),
             "plan-overlap": plan(fault(duration_ms=3000), fault(at_ms=4000)),
             "plan-recovered-at": plan(fault(when={"on": "recovered", "node": "n2"})),
+            "plan-pace-beside-faults": plan(fault(), pace={"recovered": True}),
             "plan-before-load": plan(fault(at_ms=-3000)),
             "plan-no-duration": plan(fault(duration_ms=0)),
             "plan-too-long": plan(fault(duration_ms=1e30)),

@@ -89,6 +89,11 @@ def test_a_fault_strikes_there_only_where_it_waits() -> None:
     )
 
 
+@pytest.mark.parametrize("words", ["[pace]\nrecovered = true\n", "[options.kill]\nbeside = 1\n"])
+def test_what_is_for_drawing_is_refused_beside_faults_that_are_written(words: str) -> None:
+    assert "its faults are not drawn" in refused(f"{WRITTEN}\n{words}")
+
+
 def test_a_plan_with_nothing_in_it_is_refused() -> None:
     assert "has no field 'faults'" in refused("overlap = 1\n")
 
