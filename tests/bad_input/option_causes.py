@@ -14,7 +14,6 @@ COMMAND_NAMES = ", ".join(sorted(name for name in app if not name.startswith("-"
 KNOWN_SETTINGS = ", ".join(sorted(quorum_settings._OURS | set(quorum_settings._KAFKA)))
 SCENARIO_BLOB = pack(Blob("scenario.json", "{}", "splitbrain 0.1.0"))
 RUNTIMES = ", ".join(runtime_names())
-
 OWN_SYSTEM = """
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.systems.servers import ServerSystem
@@ -26,7 +25,6 @@ class Mine(ServerSystem):
     def command(self, server, others):
         return ("true",)
 """
-
 
 LENIENT = """
 from splitbrain.contracts.system import AllowedAnomaly
