@@ -112,9 +112,7 @@ async def _measure_once(
     """Hit the leader, wait for the failover's end, make the cluster whole again."""
     writers.start()
     try:
-        hit = await _hit(cluster, fault, writers, phases)
-        if not options.tells_epochs:
-            hit = msgspec.structs.replace(hit, epoch_before=None)
+        hit = await _hit(cluster, fault, writers, phases, tells_epochs=options.tells_epochs)
 
         def is_over() -> bool:
             return failover(writers.acknowledgements, hit) is not None
@@ -126,7 +124,9 @@ async def _measure_once(
     return hit
 
 
-async def _hit(cluster: Cluster, fault: str, writers: Writers, phases: random.Random) -> TimedFault:
+async def _hit(
+    cluster: Cluster, fault: str, writers: Writers, phases: random.Random, *, tells_epochs: bool
+) -> TimedFault:
     """Wait until the cluster works, find the leader, hit it."""
     served = await writers.until(
         lambda: any(a.follows for a in writers.acknowledgements), PATIENCE_S
@@ -141,7 +141,8 @@ async def _hit(cluster: Cluster, fault: str, writers: Writers, phases: random.Ra
     await asyncio.sleep(phases.random() * PHASE_S_MAX)  # a random phase is what is wanted
     writers.acknowledgements.clear()
     view = await asyncio.to_thread(cluster.system.leader, cluster.runtime, _VIEW_TIMEOUT_S)
-    if view.leader is None:
+    epoch = view.epoch if tells_epochs else None
+    if view.leader is None or (tells_epochs and epoch is None):
         raise HarnessError(
             "find the leader",
             cluster.system.name,
@@ -151,7 +152,7 @@ async def _hit(cluster: Cluster, fault: str, writers: Writers, phases: random.Ra
     writers.expect_new_leader()
     asked_ns = time.monotonic_ns()
     await asyncio.to_thread(inject, cluster.runtime, fault, view.leader)
-    return TimedFault(view.leader, view.epoch, asked_ns, time.monotonic_ns())
+    return TimedFault(view.leader, epoch, asked_ns, time.monotonic_ns())
 
 
 def _restore(cluster: Cluster, fault: str, leader: NodeName) -> None:

@@ -17,12 +17,16 @@ from splitbrain.contracts.runtime import Address
 from splitbrain.contracts.system import LeaderView, Route, System
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.adapter import KafkaSystem
-from splitbrain.systems.kafka.errors import NO_ERROR, NotKafkaError, error_name
+from splitbrain.systems.kafka.errors import (
+    NO_ERROR,
+    TOPIC_ALREADY_EXISTS,
+    NotKafkaError,
+    error_name,
+)
 from splitbrain.systems.kafka.exchange import KafkaConnection
 from splitbrain.systems.questions import Endpoints
 from splitbrain.systems.registry import system as make_system
 
-_TOPIC_ALREADY_EXISTS: Final = 36
 _CONTROLLERS: Final = {"controllers": "3"}
 
 
@@ -97,7 +101,7 @@ class TopicCreator:
                 code = await self._connection.create(name, 1, 1, patience_ms)
         except (OSError, EOFError, NotKafkaError) as error:
             return Completion("info", error=type(error).__name__, node=self._node)
-        if code in (NO_ERROR, _TOPIC_ALREADY_EXISTS):
+        if code in (NO_ERROR, TOPIC_ALREADY_EXISTS):
             return Completion("ok", operation.value, node=self._node)
         return Completion("info", error=error_name(code), node=self._node)
 

@@ -5,19 +5,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bench.failover_arithmetic import Failover
+from bench.failover_arithmetic import Failover, quantile
+from bench.failover_cluster import PATIENCE_S
 
 #: By fault: the failovers that were measured.
 Row = Mapping[str, Sequence[Failover]]
 _COLORS: Final = ("#c2410c", "#1d4ed8", "#047857")
 _LEFT, _WIDTH, _LINE, _TOP = 270, 520, 54, 60
-_NOTHING: Final = "not within 90 s"
+_NOTHING: Final = f"not within {PATIENCE_S:g} s"
 
 
 def seconds(values: Sequence[float]) -> tuple[float, float, float]:
     """Return median, least and greatest of times in milliseconds, in seconds."""
-    ordered = sorted(value / 1000 for value in values)
-    return ordered[(len(ordered) - 1) // 2], ordered[0], ordered[-1]
+    return quantile(values, 0.5) / 1000, min(values) / 1000, max(values) / 1000
 
 
 def table(rows: Mapping[str, Row], faults: Sequence[str]) -> list[str]:

@@ -76,6 +76,11 @@ class FileFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
     when: FileAwaited | None = None
 
+    @property
+    def waits_for_node(self) -> bool:
+        """As of the ``Fault`` that it becomes."""
+        return self.when is not None and self.when.on != RECOVERED
+
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Content of a plan file."""
@@ -229,13 +234,13 @@ def _scheduled(
     target = canonical(fault.target)
     _check_target(kind, target, fault, *cluster)
     nodes = (*cluster[0], *cluster[1])
-    if fault.at_ms is None and _has_its_time(fault):
+    if fault.at_ms is None and not fault.waits_for_node:
         problem = "says neither when to strike nor what to wait for"
         if fault.when is not None:
             problem = "does not say when to strike at the earliest"
         next_step = "Give it an at_ms, or a when" if fault.when is None else "Give it an at_ms"
         raise UsageError(f"a fault {fault.kind!r} {problem}", next_step)
-    _check_window(fault, ends_us if _has_its_time(fault) else (), overlap)
+    _check_window(fault, () if fault.waits_for_node else ends_us, overlap)
     when = None if fault.when is None else fault.when.awaited()
     if when is not None:
         check_awaited(when, nodes)
@@ -260,11 +265,6 @@ def _scheduled(
     )
 
 
-def _has_its_time(fault: FileFault) -> bool:
-    """Whether it strikes at a time of the plan, if need be once the one before it is over."""
-    return fault.when is None or fault.when.on == RECOVERED
-
-
 def _check_target(
     kind: FaultKind,
     target: str,
@@ -274,7 +274,7 @@ def _check_target(
 ) -> None:
     check_nodes(kind, nodes)
     if target == THERE:
-        if _has_its_time(fault):
+        if not fault.waits_for_node:
             raise UsageError(
                 f"a fault {kind.name!r} strikes {THERE!r}, and waits for nothing at any node",
                 "Have it wait for what a node does, or name another target",

@@ -86,13 +86,17 @@ class RowSearch:
         return columns
 
     @cached_property
-    def _cycles(self) -> tuple[Nodes, dict[int, int]]:
-        """Places of missing rows whose way may matter, and components of the graph with these."""
+    def _cycles(self) -> tuple[Nodes, Nodes]:
+        """Places of missing rows whose way may matter, and components of the graph with these.
+
+        The components are numbers by node, -1 for those on no cycle.
+        """
         choices = self.choices
         gone = choices.is_gone
         # To be gone may also mean that a transaction without answer happened.
         free = gone & choices.is_open
         certain, others = self._certain, choices.other_edges()
+        count = max(self._transactions, 1 + int(certain[:, :2].max(initial=-1)))
         while True:
             parts = [certain, others]
             for is_gone in (True, False):
@@ -101,23 +105,18 @@ class RowSearch:
             every = np.concatenate(parts)
             every = every[core_of(every[:, 0], every[:, 1])]
             component = components_of(after_of(every[:, 0], every[:, 1]), self._poll)
-            number = np.full(self._transactions, -1, dtype=np.int64)
-            inside = [txn for txn in component if txn < self._transactions]
-            number[inside] = [component[txn] for txn in inside]
+            number = np.full(count, -1, dtype=np.int64)
+            number[[*component]] = [*component.values()]
             ends = np.where(gone, choices.deleters[choices.rows], choices.inserters[choices.rows])
             on_cycle = number[choices.readers] >= 0
             on_cycle &= number[choices.readers] == number[ends]
             if not (on_cycle & ~free).any():
-                return np.flatnonzero(free), component
+                return np.flatnonzero(free), number
             free |= on_cycle
 
     def _inner(self, rows: Nodes) -> list[Edge]:
         """Return the edges within components, of those that differ in their row alone the first."""
-        _, component = self._cycles
-        number = np.full(1 + int(rows[:, :2].max(initial=0)), -1, dtype=np.int64)
-        for node, its in component.items():
-            if node < len(number):
-                number[node] = its
+        _, number = self._cycles
         here = number[rows[:, 0]]
         rows = rows[(here >= 0) & (here == number[rows[:, 1]])]
         _, first = np.unique(rows[:, :3], axis=0, return_index=True)

@@ -131,8 +131,7 @@ def run_findings(names: Sequence[str], options: SuiteOptions, console: Console) 
         lines = Ledger(ledger_path(options)).lines()
         shown.append(shown_finding(nights_of(lines, name)[-1]))
         if interrupted.is_set():
-            left = [other for other in chosen if other not in [one.name for one in shown]]
-            if left:
+            if left := [*chosen][len(shown) :]:
                 say(console, f"Ended early; not begun: {', '.join(left)}.")
             break
     for finding in shown:

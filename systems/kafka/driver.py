@@ -35,6 +35,7 @@ from splitbrain.systems.kafka.coordinator import (
 from splitbrain.systems.kafka.errors import (
     NO_ERROR,
     NOT_CONTROLLER,
+    TOPIC_ALREADY_EXISTS,
     NotKafkaError,
     RefusedError,
     error_name,
@@ -87,7 +88,6 @@ _CHOICES: Final = {
 #: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
 #: as long again for one that has just become it.
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
-_TOPIC_ALREADY_EXISTS: Final = 36
 _PARTITIONS_MAX: Final = 1000
 _GROUP: Final = "splitbrain-group"
 _NOBODY: Final = LeaderView(None, None)
@@ -212,7 +212,7 @@ class KafkaDriver(Driver):
                 )
             if code != NOT_CONTROLLER:
                 break
-        if code not in (NO_ERROR, _TOPIC_ALREADY_EXISTS):
+        if code not in (NO_ERROR, TOPIC_ALREADY_EXISTS):
             raise _unfit(f"it does not make the topic {self._topic.name!r}: {error_name(code)}")
 
     def _require_partitions(self, partitions: Sequence[Partition] | None) -> None:

@@ -7,6 +7,7 @@ from kafka.errors import kafka_errors  # pyright: ignore[reportUnknownVariableTy
 
 NO_ERROR: Final = 0
 _NOT_LEADER_OR_FOLLOWER: Final = 6
+TOPIC_ALREADY_EXISTS: Final = 36
 #: A topic is made at one broker where there is ZooKeeper, and by way of any with KRaft.
 NOT_CONTROLLER: Final = 41
 _ERRORS: Final = cast("Mapping[int, Any]", kafka_errors)
