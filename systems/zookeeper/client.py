@@ -70,8 +70,8 @@ REFUSALS: Final[Mapping[int, str]] = {
 #: Answers that a client expects, each before anything is changed.
 _EXPECTED: Final = frozenset({NO_NODE, BAD_VERSION, NODE_EXISTS})
 #: How a read makes sure that it is not behind.
-SYNCED, QUORUM, LOCAL = "sync", "quorum", "local"
-READS: Final = (SYNCED, QUORUM, LOCAL)
+QUORUM, SYNCED, LOCAL = "quorum", "sync", "local"
+READS: Final = (QUORUM, SYNCED, LOCAL)
 _ELEMENT: Final = "e"
 
 
@@ -201,14 +201,15 @@ class ZooKeeperClient:
     async def _catch_up(self, session: Session, how: str) -> None:
         """Have the server apply all that was acknowledged before.
 
-        A leader answers ``sync`` without asking others whether it still leads; a transaction of
-        the same session cannot be had so.
+        A leader does not order ``sync`` behind changes: it answers its own clients as it would a
+        read, with changes that others have seen still to be applied, and without asking whether it
+        still leads. A change of the same session, to a node that nobody reads, cannot be had so.
         """
         if how == SYNCED:
             await self._ask(session, SYNC, text("/"))
         elif how == QUORUM:
-            await self._ask(session, SET_DATA, text("/"), data(b""), number(ANY_VERSION))
-            self._may_have_changed = False
+            fence = await session.ask(SET_DATA, text("/"), data(b""), number(ANY_VERSION))
+            self._taken(fence)
 
     async def _content(self, session: Session, path: str) -> tuple[Any, int]:
         """Value and version of a register; None and -1 of one that was never written."""
@@ -239,8 +240,8 @@ class ZooKeeperClient:
         path = _path(operation)
         expected, new = operation.value
         while True:
-            # A mismatch is an observation, and must not be behind whatever reads are.
-            await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
+            # A mismatch is an observation, and must not be behind, however reads are asked.
+            await self._catch_up(session, QUORUM)
             value, version = await self._content(session, path)
             if value != expected:
                 return self._read([expected, new, False])
@@ -268,7 +269,7 @@ class ZooKeeperClient:
         """
         path = _path(operation)
         while True:
-            await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
+            await self._catch_up(session, QUORUM)
             children = sorted(await self._children(session, path))
             if not children:
                 return self._read(None)
@@ -303,7 +304,7 @@ class ZooKeeperClient:
         rule = RULES[operation.f]
         paths = {cell: f"/{cell.replace('/', ':')}" for cell in rule.cells(operation)}
         while True:
-            await self._catch_up(session, SYNCED if self._reads == LOCAL else self._reads)
+            await self._catch_up(session, QUORUM)
             contents = await self._contents(session, [*paths.values()])
             found = dict(zip(paths, contents, strict=True))
             step = rule.step(operation, {cell: content for cell, (content, _) in found.items()})

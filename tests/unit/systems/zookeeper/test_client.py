@@ -10,7 +10,7 @@ from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.runtime import Address
 from splitbrain.systems.workload_client import client_for
 from splitbrain.systems.zookeeper import client as client_module
-from splitbrain.systems.zookeeper.client import REFUSALS, ZooKeeperClient
+from splitbrain.systems.zookeeper.client import READS, REFUSALS, ZooKeeperClient
 from splitbrain.systems.zookeeper.session import (
     BAD_VERSION,
     CREATE,
@@ -40,7 +40,7 @@ def performed(
     server: FakeServer,
     *operations: Operation,
     workload: str = "register",
-    reads: str = "sync",
+    reads: str = READS[0],
     timeout_s: float = 5.0,
 ) -> list[Completion]:
     async def perform() -> list[Completion]:
@@ -67,7 +67,8 @@ def test_a_register_is_read_written_and_compared() -> None:
 def test_changes_have_the_place_of_their_transaction() -> None:
     first, second, mismatch = performed(FakeServer(), WRITE, CAS, CAS)
     assert first.position == (EPOCH, 1)
-    assert second.position == (EPOCH, 2)
+    # Between them is the fence of the look.
+    assert second.position == (EPOCH, 3)
     assert mismatch.position is None
 
 
@@ -105,18 +106,20 @@ def test_a_read_catches_up_as_the_setting_says(reads: str, before: int | None) -
     assert server.asked == [*wanted, (GET_DATA, "/k")]
 
 
-@pytest.mark.parametrize("reads", ["sync", "local"])
+@pytest.mark.parametrize("reads", READS)
 def test_a_mismatch_is_never_observed_behind(reads: str) -> None:
     server = FakeServer()
     performed(server, CAS, reads=reads)
-    assert server.asked[0] == (SYNC, "/")
+    assert server.asked[0] == (SET_DATA, "/")
 
 
 def test_a_compare_and_set_between_whose_steps_another_wrote_looks_again() -> None:
     server = FakeServer()
     refusals = [BAD_VERSION]
     server.before = lambda kind, path: (
-        refusals.pop() if kind == SET_DATA and server.asked.count((SET_DATA, path)) == 2 else None
+        refusals.pop()
+        if path == "/k" and kind == SET_DATA and server.asked.count((SET_DATA, path)) == 2
+        else None
     )
     found = performed(server, WRITE, CAS)
     assert values(found) == [3, [3, 4, True]]
@@ -135,7 +138,7 @@ def test_a_change_that_was_sent_and_not_answered_is_unknown(name: str) -> None:
     server = prepared()
 
     def hang(kind: int, path: str) -> None:
-        if kind in {CREATE, SET_DATA, DELETE}:
+        if kind in {CREATE, SET_DATA, DELETE} and path != "/":
             raise Hang
 
     server.after = hang
@@ -173,17 +176,16 @@ def test_an_error_that_nobody_knows_leaves_a_write_open_and_no_read() -> None:
     assert (read.type, read.error) == ("fail", "server-error")
 
 
-def test_a_fence_that_was_lost_is_no_change_of_a_read_once_answered() -> None:
+@pytest.mark.parametrize("lost", [(SET_DATA, "/"), (GET_DATA, "/k")])
+def test_a_fence_is_no_change(lost: tuple[int, str]) -> None:
     server = prepared()
 
-    def hang(kind: int, path: str) -> int | None:
-        if kind == GET_DATA:
+    def hang(kind: int, path: str) -> None:
+        if (kind, path) == lost:
             raise Hang
-        return None
 
-    server.before = hang
-    (found,) = performed(server, CAS, reads="quorum")
-    assert found.type == "fail"
+    server.after = hang
+    assert [done.type for done in performed(server, CAS, READ)] == ["fail", "fail"]
 
 
 def test_no_answer_in_time_is_unknown_and_the_next_operation_has_a_fresh_session() -> None:
@@ -245,7 +247,7 @@ def test_a_pinned_client_keeps_to_its_node() -> None:
 
 
 @pytest.mark.parametrize("workload", CONVERSATIONS)
-@pytest.mark.parametrize("reads", ["sync", "quorum", "local"])
+@pytest.mark.parametrize("reads", READS)
 def test_a_workload_is_served(workload: str, reads: str) -> None:
     asked, answers = zip(*CONVERSATIONS[workload], strict=True)
     found = performed(FakeServer(), *asked, workload=workload, reads=reads)
