@@ -66,15 +66,18 @@ class FaultWindow(msgspec.Struct, frozen=True):
         return f"fault {self.index} ({self.kind}:{self.target}{on})"
 
     def ends_life_begun(self, time: int) -> int | None:
-        """Return when it had ended a life that was running at a time; None if it did not.
+        """Return when it ended a life that was running at a time; None if it did not.
 
-        A course that ends processes in its later steps starts them again too: anything begun while
-        it lasts may belong to the next life.
+        A kind that ends its processes at once did so with the request for it: its end is seen
+        tenths of a second later, and others may lead by then. A course that ends processes in its
+        later steps starts them again too: anything begun while it lasts may belong to the next
+        life.
         """
         if self.ended is None:
             return None
-        begun_before = self.ended if self.traits.ends_process == "at-once" else self.start
-        return self.ended if time < begun_before else None
+        if self.traits.ends_process == "at-once":
+            return self.start if time < self.ended else None
+        return self.ended if time < self.start else None
 
 
 def fault_windows(events: Iterable[FaultEvent], end_time: int = ENDLESS) -> list[FaultWindow]:

@@ -2,10 +2,10 @@
 
 The one reading of it: the checker of split-brain, the figures of a judgement and the lanes of the
 report take it from here. A node's belief begins with its event ``role: leader`` and ends with its
-next role, its end, its next start, or a fault that ended its process, whatever the kind; a killed
-node cannot say that it stopped. Times are those of arrival at the harness, so a paused node's
-belief ends when it is heard again: durations are upper bounds. Must never join two incarnations
-into one belief, nor judge.
+next role, its end, its next start, or a fault that was seen to end its process, whatever the kind:
+a killed node cannot say that it stopped, so the request for the kill counts. Times are those of
+arrival at the harness, so a paused node's belief ends when it is heard again: durations are upper
+bounds. Must never join two incarnations into one belief, nor judge.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,10 +4,10 @@ Definitions, used by the jobs and by their reference in the tests:
 
 - A **reign** is one node in the role of leader in one epoch. It begins with the node's own state
   event and ends with the node's next change of role or epoch, its end, the first event of its next
-  incarnation, or a fault that ended its process: when that was seen, for a kind that ends it at
-  once; with the heal, where the kind does so later and the reign began before the fault. Else it
-  ends with the last event of the run, state events and operations alike.
-- It **ended** ``killed``: a kill of the node was seen before the node told of anything else;
+  incarnation, or a fault that was seen to end its process: with the request for it, for a kind that
+  ends it at once; with the heal, where the kind does so later and the reign began before the fault.
+  Else it ends with the last event of the run, state events and operations alike.
+- It **ended** ``killed``: a kill that was seen came before the node told of anything else;
   ``stopped``, ``fatal``: the node said so; ``restarted``: its next event is one of its next
   incarnation, and nobody saw it end; ``resigned``: it took another role, or leads another epoch;
   ``run-ended``: it never told of an end.
@@ -159,12 +159,15 @@ def _cut_by_kills(reigning: DataFrame, faults: DataFrame) -> DataFrame:
     seen = sql.col("verified_ns")
     kills = faults.where((at_once | later) & seen.isNotNull()).select(
         *("run_id", sql.explode("nodes").alias("node")),
-        sql.when(at_once, seen).otherwise(sql.col("healing_ns")).alias("killed_ns"),
+        sql.when(at_once, sql.col("invoked_ns"))
+        .otherwise(sql.col("healing_ns"))
+        .alias("killed_ns"),
         sql.when(at_once, seen).otherwise(sql.col("invoked_ns")).alias("met_ns"),
     )
     killed = sql.when(
         (sql.col("met_ns") > sql.col("start_ns")) & (sql.col("killed_ns") < sql.col("end_ns")),
-        sql.col("killed_ns"),
+        # The last that a killed leader told may come while its kill is on the way.
+        sql.greatest("killed_ns", "start_ns"),
     )
     return (
         reigning.join(sql.broadcast(kills), ["run_id", "node"], "left")

@@ -50,8 +50,11 @@ def _ended(run: Run, node: str, epoch: int, start: int, end: int) -> str:
     first = told[place]
     after = next((one for one in told[place + 1 :] if _ends(first, one)), None)
     # A reign lasts until its node says otherwise; where it is shorter it was cut off by a kill.
-    kills = {window.ended for window in fault_windows(run.faults) if node in window.nodes}
-    if end in kills and start < end and (after is None or end < (after.time or 0)):
+    windows = [window for window in fault_windows(run.faults) if node in window.nodes]
+    kills = {window.ends_life_begun(start) for window in windows} - {None}
+    if any(end == max(start, kill) for kill in kills if kill is not None) and (
+        after is None or end < (after.time or 0)
+    ):
         return "killed"
     if after is None:
         return "run-ended"

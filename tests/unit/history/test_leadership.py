@@ -30,6 +30,8 @@ STORY = {
     "n2": [role(4, "leader", 2, node="n2")],
 }
 KILLED: dict[FaultPhase, int] = {"invoked": 2, "verified": 2, "healing": 8, "removed": 9}
+#: The same, and the successor leads before anyone has looked at the process.
+SEEN_LATE: dict[FaultPhase, int] = {**KILLED, "verified": 5}
 
 
 def test_a_reign_ends_with_the_next_role() -> None:
@@ -53,11 +55,20 @@ def test_a_reign_that_never_ended_and_one_never_stamped_say_so() -> None:
 @pytest.mark.parametrize(
     "kind", [kind for kind, traits in TRAITS_OF_OLD.items() if traits.ends_process == "at-once"]
 )
-def test_a_leader_killed_by_any_kind_leads_no_longer(kind: str) -> None:
-    first, second = reigns(STORY, fault_windows(fault(kind, KILLED)))
+@pytest.mark.parametrize("times", [KILLED, SEEN_LATE])
+def test_a_leader_killed_by_any_kind_leads_no_longer(
+    kind: str, times: dict[FaultPhase, int]
+) -> None:
+    first, second = reigns(STORY, fault_windows(fault(kind, times)))
     assert (first.end, second.end) == (2 * S, None)
     assert overlaps([first, second], 10 * S) == []
     assert len(overlaps(reigns(STORY), 10 * S)) == 1
+
+
+def test_a_reign_that_begins_on_the_way_of_a_kill_ends_where_it_began() -> None:
+    story = {"n1": [role(3, "leader", 1), role(9, "follower", 2, 1)]}
+    (reign,) = reigns(story, fault_windows(fault("kill", SEEN_LATE)))
+    assert (reign.start, reign.end) == (3 * S, 3 * S)
 
 
 def test_a_kind_that_is_met_for_the_first_time_tells_its_traits_itself() -> None:
