@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from splitbrain.checker.evidence import unread, unread_reason, wrong_for_good
-from splitbrain.checker.findings import Findings, Undecided, by_key, counted, of_key
+from splitbrain.checker.findings import Findings, Undecided, by_key, of_key
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.words import counted
 from splitbrain.history.edn_values import is_number, size_of
 from splitbrain.history.records import PairedOperation
 

@@ -20,12 +20,13 @@ import msgspec
 
 from splitbrain.checker.committed_logs import committed_records
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, counted
+from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import CommittedLog, CommittedRecord, Standing
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.words import counted
 from splitbrain.history.fault_windows import (
     FaultWindow,
     Phases,

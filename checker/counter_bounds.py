@@ -16,9 +16,10 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from splitbrain.checker.evidence import unread, unread_reason, wrong_for_good
-from splitbrain.checker.findings import Findings, by_key, counted, end_of, number_of, of_key
+from splitbrain.checker.findings import Findings, by_key, end_of, number_of, of_key
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 
 _ADDS = frozenset({"add", "add-and-get"})

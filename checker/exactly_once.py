@@ -11,7 +11,7 @@ what would follow from it is ``unknown``. Source: KIP-98, KIP-447.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from splitbrain.checker.findings import Findings, counted
+from splitbrain.checker.findings import Findings
 from splitbrain.checker.logs.parts import Polled, Sent, parts_of
 from splitbrain.checker.models.model import is_list_of
 from splitbrain.checker.transactions.micro_operations import hashable
@@ -30,6 +30,7 @@ from splitbrain.contracts.transforms import (
     TAKEN_AS,
     TRANSFORM,
 )
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 

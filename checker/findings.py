@@ -138,11 +138,6 @@ def by_key(operations: Sequence[PairedOperation]) -> Mapping[str | None, list[Pa
     return found
 
 
-def counted(number: int, thing: str, things: str | None = None) -> str:
-    """Return ``1 read``, ``2 reads``."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {things or thing + 's'}"
-
-
 def number_of(operation: PairedOperation, value: object) -> int | float:
     """Return a value that must be a number.
 

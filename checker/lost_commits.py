@@ -24,11 +24,12 @@ from splitbrain.checker.committed_logs import (
     differing_offsets,
 )
 from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation, unread
-from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, by_key, counted
+from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, by_key
 from splitbrain.checker.losses import Losses
 from splitbrain.checker.models.model import freeze
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.words import counted
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.records import PairedOperation, position_text

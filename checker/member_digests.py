@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, counted
+from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.member_digest import DigestAnswer, MemberDigest
+from splitbrain.contracts.words import counted
 
 NAME: Final = "member-digests"
 _DIFFER: Final = "digests-differ"

@@ -29,7 +29,6 @@ from splitbrain.checker.findings import (
     Findings,
     Undecided,
     by_key,
-    counted,
     end_of,
     of_key,
 )
@@ -37,6 +36,7 @@ from splitbrain.checker.models.model import freeze, text_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.operations import EMPTIES_IN_A_ROW
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 
 _TAKES = frozenset({"dequeue", "drain"})

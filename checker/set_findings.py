@@ -7,9 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from splitbrain.checker.evidence import unread_reason
-from splitbrain.checker.findings import NAMED_MAX, counted
+from splitbrain.checker.findings import NAMED_MAX
 from splitbrain.checker.losses import LISTED_MAX, Losses
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.words import counted
 
 #: Kinds of violations, most telling first.
 KINDS: Final = ("lost", "phantom", "duplicated", "missing-at-member", "stale")

@@ -16,6 +16,7 @@ from splitbrain.contracts.arms import ClockWarp, FileChange, Shape
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Capability
+from splitbrain.contracts.words import counted
 
 #: States that acts put in force. A node or link has at most one of a kind, whoever asked.
 Held = Literal[
@@ -41,7 +42,7 @@ class _OnLinks(_Traits, msgspec.Struct, frozen=True, tag=True):
 
     def sentence(self) -> str:
         """Return the act in words."""
-        return f"{self.verb} {len(self.links)} links"
+        return f"{self.verb} {counted(len(self.links), 'link')}"
 
 
 class _OnNodes(_Traits, msgspec.Struct, frozen=True, tag=True):

@@ -15,6 +15,7 @@ from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import ActualFault, Fault, FaultPhase, Microseconds
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import KILLED_CODE
+from splitbrain.contracts.words import counted
 from splitbrain.nemesis.acts import Act, forgets, started_by
 from splitbrain.nemesis.aim import Patience, await_moment, settle
 from splitbrain.nemesis.effects import (
@@ -193,8 +194,8 @@ class _Strike:
             after.by_node.get(node, 0) - before.by_node.get(node, 0) for node in actual.nodes
         )
         served = (
-            f"{after.total - before.total} operations acknowledged from the call to inject until "
-            f"the healing, {inside} by its nodes"
+            f"{counted(after.total - before.total, 'operation')} acknowledged from the call to "
+            f"inject until the healing, {inside} by its nodes"
         )
         yield from self._heal(_joined(served, *sentences))
 

@@ -15,6 +15,7 @@ import msgspec
 
 from splitbrain.contracts.committed import RecordForm
 from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.contracts.words import counted
 from splitbrain.history.border import refuse_foreign_entries
 from splitbrain.history.functions import Functions
 from splitbrain.history.plan import decode_plan
@@ -54,7 +55,7 @@ class Ingested(msgspec.Struct, frozen=True):
 
 def refused_rows(table: Table, count: int) -> str:
     """Return the sentence for rows that fit no column."""
-    rows = "1 row" if count == 1 else f"{count:,} rows"
+    rows = counted(count, "row")
     return f"{rows} of {table.name} left out: a number beyond 64 bits, or text that is no Unicode."
 
 

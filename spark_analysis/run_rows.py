@@ -16,6 +16,7 @@ from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.words import counted
 from splitbrain.history.errors import HistoryError, PairingError
 from splitbrain.history.fault_windows import Phases, by_fault, gone_with, has_bitten, traits_of
 from splitbrain.history.functions import Functions, was_refused
@@ -295,7 +296,7 @@ def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]
     except OSError as error:
         damage.add("file-unreadable", f"{name} cannot be read to its end ({error.strerror}).")
     if broken:
-        lines = "1 line" if broken == 1 else f"{broken:,} lines"
+        lines = counted(broken, "line")
         verb = "is" if broken == 1 else "are"
         damage.add("lines-broken", f"{lines} of {name} {verb} broken and left out.")
 

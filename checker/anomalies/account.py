@@ -11,9 +11,9 @@ import msgspec
 
 from splitbrain.checker.allowing import count_of
 from splitbrain.checker.anomalies.names import name_of, rank_of
-from splitbrain.checker.findings import counted
 from splitbrain.checker.models.model import is_list_of, text_of
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 
 _NS_PER_S: Final = 1_000_000_000

@@ -23,7 +23,7 @@ KIP-848, KIP-1251; docs/workloads.md has the reason of each rule.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from splitbrain.checker.findings import Findings, by_key, counted, end_of
+from splitbrain.checker.findings import Findings, by_key, end_of
 from splitbrain.checker.groups.deliveries import Deliveries, Passing, Record, deliveries_of
 from splitbrain.checker.groups.fences import Fences
 from splitbrain.checker.groups.offsets import Unexplained, spans_by_log, unexplained
@@ -39,6 +39,7 @@ from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.groups import CONSUME, GROUPS
 from splitbrain.contracts.log import POLL
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 

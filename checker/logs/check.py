@@ -24,12 +24,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from splitbrain.checker.findings import Findings, counted, end_of
+from splitbrain.checker.findings import Findings, end_of
 from splitbrain.checker.logs.commits import Commits
 from splitbrain.checker.logs.readings import Log, Pass, Send, Sighting, logs_of
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.log import ABORT, TXN
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 

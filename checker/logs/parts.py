@@ -20,10 +20,10 @@ Source: Jepsen's workload of logs, whose histories have this form.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from splitbrain.checker.findings import counted
 from splitbrain.checker.models.model import is_list_of
 from splitbrain.checker.transactions.micro_operations import hashable, kind_of
 from splitbrain.contracts.log import ABORT, POLL, SEND, TXN
+from splitbrain.contracts.words import counted
 from splitbrain.history.edn_values import is_number, size_of
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from splitbrain.checker.committed_logs import listed
 from splitbrain.checker.evidence import Evidence
-from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided, counted
+from splitbrain.checker.findings import NAMED_MAX, Poll, Undecided
 from splitbrain.checker.logs.parts import POLL, Polled, parts_of
 from splitbrain.checker.transactions.micro_operations import hashable
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import ReplicaLog, ReplicaRecord
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 from splitbrain.history.value_shapes import shown
 

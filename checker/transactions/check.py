@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from splitbrain.checker.findings import Findings, counted
+from splitbrain.checker.findings import Findings
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.commit_orders import (
     STAGES,
@@ -53,6 +53,7 @@ from splitbrain.checker.transactions.table_builder import table_of
 from splitbrain.checker.transactions.telling import Teller, names_of, shown_with
 from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.words import counted
 from splitbrain.history.columns import ColumnOperations
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation

@@ -8,7 +8,7 @@ of single keys.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from splitbrain.checker.findings import Findings, counted
+from splitbrain.checker.findings import Findings
 from splitbrain.checker.transactions import levels
 from splitbrain.checker.transactions.cycle_graph import drawn
 from splitbrain.checker.transactions.cycles import cycles_in
@@ -19,6 +19,7 @@ from splitbrain.checker.transactions.row_operations import row_table_of
 from splitbrain.checker.transactions.row_search import RowSearch
 from splitbrain.checker.transactions.row_telling import RowTeller
 from splitbrain.checker.transactions.row_versions import RowVersions, row_versions
+from splitbrain.contracts.words import counted
 from splitbrain.history.identity import key_text
 from splitbrain.history.records import PairedOperation
 

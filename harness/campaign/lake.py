@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.standard_streams import answer
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.store import is_alive
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.seed_records import find_sweeps

@@ -19,6 +19,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.system import System
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.cleaning import salvage
 from splitbrain.harness.campaign.replaying.options import ReplayOptions
 from splitbrain.harness.campaign.replaying.recorded import (
@@ -46,7 +47,6 @@ from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
     EXIT_VALID,
     Results,
-    counted,
     keep_former,
     read,
     worst,

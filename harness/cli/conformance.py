@@ -21,6 +21,7 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError, in_one_line
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.system import System
+from splitbrain.contracts.words import counted
 from splitbrain.harness.cli.commands import judge_outcome, ready_run
 from splitbrain.harness.cli.doctor import Finding, show_findings
 from splitbrain.harness.cli.session import judging_session
@@ -32,7 +33,6 @@ from splitbrain.harness.folder.results import (
     EXIT_VALID,
     OVERDUE_HINT,
     Results,
-    counted,
 )
 from splitbrain.harness.judge.analysis_process import kill_all
 from splitbrain.harness.judge.doubted_failures import verdict_with_unknown

@@ -12,10 +12,11 @@ from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Fault, Microseconds
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import answer
-from splitbrain.harness.folder.results import EXIT_VALID, counted
+from splitbrain.harness.folder.results import EXIT_VALID
 from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
 from splitbrain.nemesis.awaiting import sentence
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from splitbrain.checker.anomalies.account import account_of, headline_of, rank_of_result
-from splitbrain.checker.findings import counted
 from splitbrain.checker.verdict import ALLOWED, CheckResult, Verdict
+from splitbrain.contracts.words import counted
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.coverage_cells import CoverageCell
 from splitbrain.harness.folder.refusals import tell_refusal

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from splitbrain.checker.names import history_checker
 from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.words import counted
 from splitbrain.harness.folder.own_models import make_known
 from splitbrain.harness.folder.results import (
     RECORD_CHECKER,
     RESULTS_SCHEMA,
     Results,
-    counted,
     exit_code,
 )
 from splitbrain.harness.folder.tool_version import this_tool

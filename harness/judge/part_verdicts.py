@@ -24,12 +24,13 @@ from splitbrain.contracts.analysis.parts import (
 )
 from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import answer as tell
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import Waiting
 from splitbrain.harness.folder.manifest import damage
-from splitbrain.harness.folder.results import counted, exit_code
+from splitbrain.harness.folder.results import exit_code
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.judge.judging_lock import exclusive
 from splitbrain.harness.pool.spark_service import ask_spark

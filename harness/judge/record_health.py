@@ -12,6 +12,7 @@ from itertools import pairwise
 from splitbrain.checker.names import MEMBER_DIGESTS, REPLICA_LOGS, STATE_EVENTS, can_judge
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.words import counted
 from splitbrain.harness.folder.manifest import is_unsealed
 from splitbrain.harness.folder.results import RECORD_CHECKER
 from splitbrain.harness.judge.evidence_loader import RunRecord
@@ -33,8 +34,8 @@ def judge_record(record: RunRecord) -> CheckResult:
     }
     if not lacks:
         reason = (
-            f"The run folder is whole: {len(record.events):,} events of clients, "
-            f"evidence of {len(record.node_names)} nodes."
+            f"The run folder is whole: {counted(len(record.events), 'event')} of clients, "
+            f"evidence of {counted(len(record.node_names), 'node')}."
         )
         return CheckResult(RECORD_CHECKER, Verdict.VALID, reason, figures)
     more = f" ({len(lacks) - 1} more.)" if len(lacks) > 1 else ""

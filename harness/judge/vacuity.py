@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from splitbrain.contracts.names import NO_EPOCH
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.folder.results import FaultResult, counted
+from splitbrain.contracts.words import counted
+from splitbrain.harness.folder.results import FaultResult
 from splitbrain.harness.judge.evidence_loader import RunRecord
 from splitbrain.history.fault_windows import FaultWindow
 from splitbrain.history.functions import Functions, effect_of

@@ -19,8 +19,8 @@ from splitbrain.contracts.analysis.run import (
     RunAnalysis,
     StaleReads,
 )
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.plain_text import value_text
-from splitbrain.harness.folder.results import counted
 
 _CLASSES_MAX: Final = 3
 #: Rows of one table; the rest is counted.

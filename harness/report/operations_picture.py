@@ -11,6 +11,7 @@ from typing import cast
 import msgspec
 from markupsafe import Markup
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.report.svg import element, picture
 from splitbrain.history.records import PairedOperation
@@ -126,7 +127,8 @@ def draw(
         classes += " culprit" if operation.index == culprit else ""
         parts.append(_bar(operation, rows[operation.process], places, width, classes))
     label = (
-        f"{len(operations)} operations of {len(processes)} processes over time; "
+        f"{counted(len(operations), 'operation')} of "
+        f"{counted(len(processes), 'process', 'processes')} over time; "
         f"{len(core_indexes)} of them, outlined in red, contradict each other."
     )
     return Picture(

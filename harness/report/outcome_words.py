@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from splitbrain.harness.folder.results import CLIENT_OVERDUE, OVERDUE_HINT, Results, counted
+from splitbrain.contracts.words import counted
+from splitbrain.harness.folder.results import CLIENT_OVERDUE, OVERDUE_HINT, Results
 
 #: Column of the compare-and-sets that found another value than they expected.
 _REFUSED = "mismatches"

@@ -17,6 +17,7 @@ from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import KILLED_CODE, Runtime
 from splitbrain.contracts.system import PEER_PORT
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.stop import NotYetError, Stop
 from splitbrain.harness.run.acting import Changed, Record, Wiped, canaries_tell, file_reads
 from splitbrain.harness.run.run_clock import NANOSECONDS, RunClock
@@ -355,18 +356,18 @@ def _summary(expectations: Sequence[Expectation]) -> str:
     links = [item.open for item in expectations if isinstance(item, LinkIs)]
     ways = [item.delivers for item in expectations if isinstance(item, LinkDelivers)]
     words = [
-        f"{found.count(is_open)} {noun} {state}"
-        for found, noun, closed in ((links, "links", "cut"), (ways, "directions", "closed"))
+        f"{counted(found.count(is_open), noun)} {state}"
+        for found, noun, closed in ((links, "link", "cut"), (ways, "direction", "closed"))
         for is_open, state in ((False, closed), (True, "open"))
         if is_open in found
     ]
     behaving = sum(isinstance(item, LinkBehaves) for item in expectations)
     shaped = [item.shape is not None for item in expectations if isinstance(item, LinkShaped)]
     if behaving:
-        words.append(f"{behaving} links measured as expected")
+        words.append(f"{counted(behaving, 'link')} measured as expected")
     elif shaped:
         state = "shaped as asked" if any(shaped) else "as they were"
-        words.append(f"{len(shaped)} links {state}")
-    counted = (LinkIs, LinkDelivers, LinkBehaves, LinkShaped)
-    words += [item.sentence() for item in expectations if not isinstance(item, counted)]
+        words.append(f"{counted(len(shaped), 'link')} {state}")
+    in_numbers = (LinkIs, LinkDelivers, LinkBehaves, LinkShaped)
+    words += [item.sentence() for item in expectations if not isinstance(item, in_numbers)]
     return ", ".join(words)

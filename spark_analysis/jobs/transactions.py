@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from splitbrain.checker.findings import Poll, Undecided, counted
+from splitbrain.checker.findings import Poll, Undecided
 from splitbrain.checker.transactions.by_key import (
     KeyFindings,
     findings_of,
@@ -35,6 +35,7 @@ from splitbrain.checker.transactions.timed import Times
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.analysis.parts import KeyDependencies, TransactionsVerdict
 from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.words import counted
 from splitbrain.history.columns import NEVER, NUMBER_BY_TYPE
 from splitbrain.history.identity import operations_apart
 from splitbrain.history.records import PairedOperation

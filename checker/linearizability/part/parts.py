@@ -16,6 +16,7 @@ from splitbrain.checker.models.model import Model
 from splitbrain.checker.models.registry import MODELS, models_with
 from splitbrain.checker.verdict import CheckResult, Verdict, merge
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.words import counted
 from splitbrain.history.records import PairedOperation
 
 #: Violations and unknown parts described in a joined result.
@@ -181,7 +182,7 @@ def _telling(result: PartResult) -> tuple[int, bool, int]:
 
 
 def _parts(count: int) -> str:
-    return "1 part" if count == 1 else f"{count:,} parts"
+    return counted(count, "part")
 
 
 def _of_parts(count: int, total: int) -> str:

@@ -1,8 +1,8 @@
 """Alarms of a gate: its failures that no quarantine spares, and thresholds that are not met."""
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord
 from splitbrain.harness.campaign.gate.sentences import HEADLINES, failure_state, threshold_sentence
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.alarms import Alarm
 
 

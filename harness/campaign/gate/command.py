@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.alarms import alarms_of_gate
 from splitbrain.harness.campaign.gate.gating import GateRequest, Held, hold_gate, output_paths
 from splitbrain.harness.campaign.gate.junit import to_junit
@@ -25,7 +26,7 @@ from splitbrain.harness.campaign.gate.sentences import (
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
-from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID, counted
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID
 from splitbrain.harness.report.alarms import file_in_repository
 from splitbrain.harness.report.github import tell_github
 from splitbrain.harness.report.sarif import to_sarif

@@ -22,6 +22,7 @@ from splitbrain.contracts.figure import (
     SelectedRun,
     Subject,
 )
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.baseline import (
     LAST,
     NONE,
@@ -52,7 +53,6 @@ from splitbrain.harness.campaign.gate.seed_figures import clean_seeds
 from splitbrain.harness.campaign.gate.selection import Selection, select
 from splitbrain.harness.campaign.gate.sentences import leading_sentence
 from splitbrain.harness.campaign.gate.verdict_figures import is_flaky, measure_verdicts
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.pool.spark_service import ask_spark
 from splitbrain.history.spark_extra import COMMAND, has_spark

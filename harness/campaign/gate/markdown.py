@@ -7,6 +7,7 @@ from outside is escaped.
 from collections import Counter
 from collections.abc import Iterator
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.record import FailureRecord, GateRecord, RunRecord, State
 from splitbrain.harness.campaign.gate.sentences import (
     HEADLINES,
@@ -15,7 +16,6 @@ from splitbrain.harness.campaign.gate.sentences import (
     measured_text,
 )
 from splitbrain.harness.console.plain_text import markdown, printable, value_text
-from splitbrain.harness.folder.results import counted
 
 #: Limit of one step's summary, with room for the step's own text.
 BYTES_MAX = 1_000_000

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from splitbrain.contracts.figure import Dimension, Measured, Subject
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.failures import Failures
 from splitbrain.harness.campaign.gate.gated_sweep import GatedSweep
-from splitbrain.harness.folder.results import counted
 from splitbrain.history.seed_records import SeedVerdict
 
 #: Outcomes of a seed; the worse ones come last.

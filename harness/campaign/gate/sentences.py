@@ -3,10 +3,10 @@
 import math
 
 from splitbrain.contracts.figure import Unit
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.evaluation import Judged
 from splitbrain.harness.campaign.gate.record import FailureRecord
-from splitbrain.harness.folder.results import counted
 
 #: Subjects of violated thresholds that lead the sentence.
 _FIRST = ("violations", "canaries_missed")

@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.figure import Dimension, Measured, Subject
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.catalogue import is_of_seeds
 from splitbrain.harness.campaign.gate.failures import Failures
 from splitbrain.harness.campaign.gate.gated_run import GatedRun, Outcome
 from splitbrain.harness.campaign.gate.seed_figures import measure_seeds
 from splitbrain.harness.campaign.gate.selection import Selection
-from splitbrain.harness.folder.results import FaultResult, counted
+from splitbrain.harness.folder.results import FaultResult
 
 _LOST_COMMITS: Final = "lost-commits"
 _LOST: Final = "lost"

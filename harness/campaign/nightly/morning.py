@@ -18,6 +18,7 @@ import msgspec
 
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.contracts.names import DEFAULT_SYSTEM
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.gate.baseline import RECORD_NAME, is_void
 from splitbrain.harness.campaign.gate.catalogue import FIGURES
 from splitbrain.harness.campaign.gate.evaluation import change_for_the_worse
@@ -41,7 +42,6 @@ from splitbrain.harness.campaign.suite.night import NightFolder
 from splitbrain.harness.campaign.suite.tally import NightTally
 from splitbrain.harness.console import plain_text
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.page_assets import render_page
 
 PAGE: Final = "index.html"

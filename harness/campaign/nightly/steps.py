@@ -18,6 +18,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.nightly.definition import Nightly
 from splitbrain.harness.campaign.nightly.record import (
     ROOM_TO_GO_ON,
@@ -32,7 +33,7 @@ from splitbrain.harness.campaign.suite.conductor import TOOL
 from splitbrain.harness.campaign.suite.tally import NightTally
 from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.folder.refusals import tell_refusal
-from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
+from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN
 from splitbrain.harness.pool.child_environment import child_environment
 from splitbrain.harness.report.github import unannounced
 from splitbrain.history.run_folder import RunFolder

@@ -13,11 +13,11 @@ import msgspec
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.words import counted
 from splitbrain.harness.folder.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
     Results,
-    counted,
     read,
     worst,
 )

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.replaying.recorded import check_code
 from splitbrain.harness.campaign.shrinking.description import (
     Kept,
@@ -29,7 +30,7 @@ from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
+from splitbrain.harness.folder.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID
 from splitbrain.harness.folder.store import find_run
 from splitbrain.harness.report.alarms import Alarm
 from splitbrain.harness.report.github import summary_of, tell_github

@@ -7,9 +7,9 @@ import msgspec
 
 from splitbrain.contracts.fault import US_PER_MS, Fault, Microseconds
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.shrinking.run_oracle import Answer, Try
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.history.pairing import pair
 from splitbrain.history.records import PairedOperation
@@ -46,8 +46,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Return ``2 faults, 14 s, 3 nodes, 10 clients``."""
-        faults = counted(self.faults, "fault")
-        return f"{faults}, {self.seconds} s, {self.nodes} nodes, {self.clients} clients"
+        faults, nodes = counted(self.faults, "fault"), counted(self.nodes, "node")
+        return f"{faults}, {self.seconds} s, {nodes}, {counted(self.clients, 'client')}"
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.shrinking import description
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.exact_oracle import (
@@ -30,7 +31,6 @@ from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.interrupts import Interrupts
 from splitbrain.harness.console.waiting import Waiting
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.scenario_file import read_recorded, said_of
 from splitbrain.harness.folder.simulation_outcome import JudgedOutcome
 from splitbrain.harness.folder.simulation_record import made_by

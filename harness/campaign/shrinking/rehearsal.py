@@ -16,6 +16,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.shrinking.description import size_of
 from splitbrain.harness.campaign.shrinking.display import SearchDisplay
 from splitbrain.harness.campaign.shrinking.exact_oracle import ExactOracle, Failure, replay_for
@@ -23,7 +24,6 @@ from splitbrain.harness.campaign.sweep.like_command import lines_of, order_of, s
 from splitbrain.harness.campaign.sweep.likeness import like_scenario, within_load
 from splitbrain.harness.campaign.sweep.trial import run
 from splitbrain.harness.console.stop import Stop
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.judge.simulated_outcomes import judged
 from splitbrain.harness.run.world.folder import keep_sweep_run
 from splitbrain.history.run_folder import RunFolder

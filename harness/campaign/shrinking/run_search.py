@@ -17,6 +17,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.replaying.recorded import (
     changed_versions,
     read_plan,
@@ -39,7 +40,6 @@ from splitbrain.harness.campaign.sweep.planned import record_of_plan
 from splitbrain.harness.console.console_lines import say
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import Waiting
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.results import read as read_results
 from splitbrain.harness.folder.store import point_latest
 from splitbrain.harness.run.options import PreparedTest, TestOptions

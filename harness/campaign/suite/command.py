@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.suite import night as nights
 from splitbrain.harness.campaign.suite.alarms import alarms_of_night
 from splitbrain.harness.campaign.suite.conductor import TOOL, Conductor, Settings
@@ -36,7 +37,7 @@ from splitbrain.harness.console.pace import time_words
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.atomic_file import write_atomically
-from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID, counted
+from splitbrain.harness.folder.results import EXIT_INVALID, EXIT_VALID
 from splitbrain.harness.pool.spark_service import shared_session
 from splitbrain.harness.report.github import tell_github
 from splitbrain.history.durations import positive_seconds_of

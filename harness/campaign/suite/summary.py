@@ -6,6 +6,7 @@ leaves out a violation or a failure, however many there are.
 
 from collections.abc import Iterable, Sequence
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.suite.ledger import VERDICTS, RunEnded
 from splitbrain.harness.campaign.suite.tally import (
     NO_COMMIT,
@@ -17,7 +18,6 @@ from splitbrain.harness.campaign.suite.tally import (
     sum_programs,
 )
 from splitbrain.harness.console.plain_text import markdown, printable
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.coverage_tables import (
     HEADER,
     coverage_rows,

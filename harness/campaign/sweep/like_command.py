@@ -16,6 +16,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.replaying.recorded import check_code
 from splitbrain.harness.campaign.replaying.verdicts import ReplayVerdict, recorded_verdict
 from splitbrain.harness.campaign.shrinking.search_folder import runs_folder_of
@@ -29,7 +30,6 @@ from splitbrain.harness.console.interrupts import stopped_in_order
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.folder.plan_checkers import checkers_of
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.scenario_file import read_scenario
 from splitbrain.harness.folder.scenario_text import scenario_words
 from splitbrain.harness.folder.store import find_run

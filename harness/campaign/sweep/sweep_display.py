@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.sweep.sweep_tally import FailureClass, SweepTally, failure_class
 from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import say_if_read
@@ -142,5 +143,5 @@ def failure_line(result: SeedResult, seeds: int = 1) -> Text:
         return line.append(printable(f" seed {result.seed}: {last}"), style="default")
     line = Text("FAILED", style="bold red")
     finders = ", ".join(result.failed_by)
-    who = f"seed {result.seed}" if seeds == 1 else f"{seeds:,} seeds"
+    who = f"seed {result.seed}" if seeds == 1 else counted(seeds, "seed")
     return line.append(printable(f" {who}, {finders}: {result.sentence or ''}"), style="default")

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.sweep.options import SimOptions
 from splitbrain.harness.campaign.sweep.sweep import SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_summary import (
@@ -30,7 +31,7 @@ from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.waiting import During
 from splitbrain.harness.folder.atomic_file import write_atomically
 from splitbrain.harness.folder.refusals import tell_refusal
-from splitbrain.harness.folder.results import EXIT_UNKNOWN, Results, counted
+from splitbrain.harness.folder.results import EXIT_UNKNOWN, Results
 from splitbrain.harness.folder.tool_version import tool_commit, tool_version
 from splitbrain.harness.report.alarms import Alarm, alarms_of, file_in_repository
 from splitbrain.harness.report.junit import JunitSuite, document
@@ -238,6 +239,7 @@ def _junit(tally: SweepTally, answer: SweepAnswer, headline: str, sentence: str)
     case = suite.case(class_name, "harness")
     broken = [*answer.crashed, *answer.differed]
     if broken:
-        message = f"{len(broken)} seeds could not be run, or came out differently the second time"
+        seeds = counted(len(broken), "seed")
+        message = f"{seeds} could not be run, or came out differently the second time"
         case.add("error", "harness", message, ", ".join(map(str, broken)))
     return document([suite])

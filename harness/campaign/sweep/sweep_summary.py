@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.sweep.options import SimOptions, seed_words
 from splitbrain.harness.campaign.sweep.sweep import SweepOrder
 from splitbrain.harness.campaign.sweep.sweep_display import failure_line, replay_command
@@ -26,7 +27,6 @@ from splitbrain.harness.campaign.sweep.trial import SeedResult
 from splitbrain.harness.console.console_lines import write_lines
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.folder.coverage_cells import CoverageCell
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.folder.tool_version import this_tool
 from splitbrain.harness.report.coverage_tables import (
     HEADER,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from splitbrain.contracts.analysis.across import Findings
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console.plain_text import markdown
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.matrix import worst_first
 from splitbrain.harness.report.across.trends import trends_of
 from splitbrain.harness.report.across.words import (

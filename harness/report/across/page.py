@@ -11,9 +11,9 @@ import msgspec
 from markupsafe import Markup
 
 from splitbrain.contracts.analysis.across import Change, Findings, Point
+from splitbrain.contracts.words import counted
 from splitbrain.harness.console import plain_text
 from splitbrain.harness.console.plain_text import printable
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.across.matrix import matrix_of
 from splitbrain.harness.report.across.trends import (
     Trend,

@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from splitbrain.contracts.analysis.across import Change, Findings, Point, TrendName
-from splitbrain.harness.folder.results import counted
+from splitbrain.contracts.words import counted
 from splitbrain.harness.report.across.words import MEASURES, SHARES, change_text, moment, value_text
 from splitbrain.harness.report.svg import element, picture
 

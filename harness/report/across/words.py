@@ -5,8 +5,8 @@ from typing import Final
 
 from splitbrain.checker.anomalies.names import name_of_kind
 from splitbrain.contracts.analysis.across import Change, Failure, Findings, Flake, Met
+from splitbrain.contracts.words import counted
 from splitbrain.harness.folder.coverage_cells import PHASES, ROLES, CoverageCell
-from splitbrain.harness.folder.results import counted
 from splitbrain.harness.report.coverage_tables import HEADER as _HEADER
 from splitbrain.harness.report.coverage_tables import coverage_rows
 

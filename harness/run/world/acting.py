@@ -13,6 +13,7 @@ from splitbrain.contracts.errors import CapabilityError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import NodeCrashed
+from splitbrain.contracts.words import counted
 from splitbrain.nemesis import acts
 from splitbrain.nemesis.acts import Act, Held
 from splitbrain.nemesis.holds import Holds
@@ -146,13 +147,13 @@ def _joined(said: Iterable[_Said]) -> _Said:
 
 def _cut(arms: Arms, act: acts.Cut) -> _Said:
     arms.network.cut(act.links)
-    return f"{len(act.links)} links cut"
+    return f"{counted(len(act.links), 'link')} cut"
 
 
 def _restore(arms: Arms, act: acts.Restore) -> _Said:
     waiting = arms.network.waiting_count(act.links)
     arms.network.restore(act.links)
-    return f"{len(act.links)} links open; {waiting} messages had waited"
+    return f"{counted(len(act.links), 'link')} open; {counted(waiting, 'message')} had waited"
 
 
 def _shape(arms: Arms, act: acts.ShapeLinks) -> _Said:
@@ -168,12 +169,13 @@ def _unshape(arms: Arms, act: acts.UnshapeLinks) -> _Said:
 
 def _reset(arms: Arms, act: acts.ResetLinks) -> _Said:
     arms.network.answer_with_resets(act.links)
-    return f"{len(act.links)} links answer with resets"
+    return f"resets answer on {counted(len(act.links), 'link')}"
 
 
 def _unreset(arms: Arms, act: acts.UnresetLinks) -> _Said:
     count = arms.network.answer_no_more(act.links)
-    return f"{len(act.links)} links answer no more; {count} messages of this world met a reset"
+    met = counted(count, "message")
+    return f"no more resets on {counted(len(act.links), 'link')}; {met} of this world met one"
 
 
 def _named(links: tuple[Link, ...]) -> str:

@@ -22,6 +22,7 @@ from typing import Final
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import ViolationError
+from splitbrain.contracts.words import counted
 from splitbrain.harness.run.world.fault_driver import FaultDriver
 from splitbrain.harness.run.world.load import SimulatedLoad, VirtualHistory
 from splitbrain.nemesis.targets import shuffled
@@ -210,7 +211,7 @@ class Recovery:
         if self._world.now - self._epoch_since_us < self._options.settle_us:
             return f"epochs go on rising, the last one is {self._epoch}"
         if self._load.open_count:
-            return f"{self._load.open_count} operations are still open"
+            return f"{counted(self._load.open_count, 'operation')} still open"
         return None
 
     def _note_epoch(self) -> None:

@@ -1,6 +1,7 @@
 """The headline of a run: short, whole clauses, honest about number."""
 
-from splitbrain.harness.folder.results import counted, first_clauses
+from splitbrain.contracts.words import counted
+from splitbrain.harness.folder.results import first_clauses
 
 
 def test_a_long_reason_is_cut_at_the_end_of_a_clause() -> None:

@@ -3,8 +3,8 @@
 The words come from the suites themselves; a test holds page and suites equal.
 """
 
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.findings import ListedFinding, listed_findings
-from splitbrain.harness.folder.results import counted
 from tests.unit.harness.campaign.suite.fake_nights import ROOT
 
 PAGE = ROOT / "docs" / "findings.md"
