@@ -330,6 +330,8 @@ def _refusal(error: Exception, name: str, toml: str) -> tuple[str, str]:
     if unknown is not None:
         path = ".".join(part for part in (unknown[2], unknown[1]) if part)
         next_step = or_nearest(unknown[1], _fields_at(unknown[2] or ""), "fields")
+        if not unknown[2] and unknown[1] in Pace.__struct_fields__:
+            next_step = f"{unknown[1]} belongs to the plan's 'pace'"
     line = line_of(toml, path) if toml else None
     # An optional field is told as a type that may be null, which TOML has not.
     words = in_words(error).replace(" or null", "")

@@ -17,6 +17,7 @@ from rich.text import Text
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.explanation import KnownLoss
 from splitbrain.contracts.nearest import or_nearest
+from splitbrain.contracts.words import counted
 from splitbrain.harness.campaign.suite.command import SuiteOptions, ledger_path, run_suite
 from splitbrain.harness.campaign.suite.ledger import Ledger
 from splitbrain.harness.campaign.suite.reading import check_cells, plan, read_suite
@@ -117,10 +118,16 @@ def run_findings(names: Sequence[str], options: SuiteOptions, console: Console) 
             problem = f"there is no known loss called {name!r}"
             raise UsageError(problem, or_nearest(name, files, "known losses"))
     chosen = {name: files[name] for name in dict.fromkeys(names or files)}
+    runs = 0
     for name, file in chosen.items():
         _listed(name, file)
+        planned = plan(read_suite(file), 0)
+        runs += len(planned)
         if options.check:
-            check_cells(file, plan(read_suite(file), 0))
+            check_cells(file, planned)
+    if not names:
+        what = counted(len(chosen), "known loss", "known losses")
+        say(console, f"{what}, {counted(runs, 'run')}; name those to be shown, or all are.")
     # The answer in JSON is this command's.
     beside = LastingConsole(stderr=console.stderr)
     shown: list[ShownFinding] = []

@@ -1,6 +1,6 @@
 """The schedule of a test that is not run: what would happen to whom, and when.
 
-Needs no engine and starts nothing; whether an engine can do it all is asked when it is run.
+Starts nothing and needs no engine; one that answers is asked whether it can do it all.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 from rich.console import Console
 
-from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
 from splitbrain.contracts.fault import Fault, Microseconds
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
@@ -17,7 +17,7 @@ from splitbrain.harness.console.console_lines import say, write_lines
 from splitbrain.harness.console.plain_text import printable
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.results import EXIT_VALID
-from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.run.options import PlannedTest, TestOptions, plan_test, refuse_faults
 from splitbrain.nemesis.awaiting import sentence
 
 _US_PER_S = 1_000_000
@@ -28,8 +28,9 @@ def show_schedules(options: TestOptions, seeds: range, console: Console) -> int:
 
     Raises:
         UsageError: something does not exist or does not fit.
-        CapabilityError: no simulated world can carry it out, where one is asked to.
+        CapabilityError: the runtime cannot carry it out.
     """
+    from splitbrain.runtimes.registry import runtime as runtime_of
     from splitbrain.runtimes.registry import runtime_names
     from splitbrain.systems.registry import system
 
@@ -38,6 +39,7 @@ def show_schedules(options: TestOptions, seeds: range, console: Console) -> int:
         next_step = or_nearest(runtime, runtime_names(), "runtimes")
         raise UsageError(f"there is no runtime {runtime!r}", next_step)
     adapter = system(options.experiment.system)
+    unasked = ""
     schedules: dict[str, tuple[Fault, ...]] = {}
     for seed in seeds:
         experiment = msgspec.structs.replace(options.experiment, seed=seed)
@@ -46,11 +48,18 @@ def show_schedules(options: TestOptions, seeds: range, console: Console) -> int:
             from splitbrain.harness.campaign.sweep.planned import check_plan
 
             check_plan(test)
+        else:
+            try:
+                refuse_faults(test.schedule, adapter, runtime_of(runtime))
+            except CapabilityError:
+                raise
+            except HarnessError as silent:
+                unasked = f" Whether {runtime} can do it was not asked: {silent.problem}."
         title, *lines = schedule_lines(test)
         say(console, title, "bold")
         write_lines(console, lines)
         schedules[str(seed)] = test.schedule
-    say(console, "dry run: nothing was started.")
+    say(console, f"dry run: nothing was started.{unasked}")
     answer(console, {"schedules": schedules})
     return EXIT_VALID
 

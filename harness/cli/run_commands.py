@@ -70,7 +70,7 @@ def run_test_command(  # noqa: D417 - the fields of records describe themselves
         runs_folder: Where run folders are made.
         keep_data: Keep the nodes' data folders also when the verdict is valid.
         analyze: Run the Spark analysis after the run; by default unless it is a simulated one.
-        dry_run: Show the schedule that would be run, and end; needs no engine.
+        dry_run: Show the schedule that would be run, and end; starts nothing.
     """
     start_patched(patch)
     from splitbrain.harness.run.options import TestOptions
@@ -115,7 +115,7 @@ def try_command(  # noqa: D417 - the fields of records describe themselves
         runs_folder: Where run folders are made.
         keep_data: Keep the nodes' data folders also when the verdict is valid.
         analyze: Run the Spark analysis after the run.
-        dry_run: Show the schedule that would be run, and end; needs no engine.
+        dry_run: Show the schedule that would be run, and end; starts nothing.
     """
     from splitbrain.harness.console.console_lines import say
     from splitbrain.harness.run.options import TestOptions

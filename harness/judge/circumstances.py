@@ -106,7 +106,9 @@ class Circumstances:
             if window.verified
             and not window.spared
             and node in window.nodes
-            and window.start <= time <= window.end
+            and window.start <= time
+            # A world ends with its violation, which comes after its last event.
+            and (time <= window.end or not window.healed)
         ]
 
     def subject(self, step: Step) -> str | None:

@@ -1,6 +1,7 @@
 """A look at a cluster before clients load it: its brokers, a topic of its own, what is promised."""
 
 import asyncio
+import socket
 import time
 import uuid
 from collections.abc import Generator, Sequence
@@ -149,6 +150,8 @@ async def _prepared(options: StandingOptions, asked: Sequence[Address], access: 
             problem = (
                 "it ends the connection, as a listener with TLS or SASL does whose client has none"
             )
+        except socket.gaierror:
+            problem = f"the name {there.host!r} cannot be resolved"
         except OSError as error:
             problem = in_one_line(error)
     raise _failure(asked[-1], problem)

@@ -49,6 +49,9 @@ plan-wrong-type | a word for a time | test --nemesis plan.json
 plan-unknown-field | a misspelt field | test --nemesis plan.json
   the plan file plan.json cannot be read: faults[0] has an unknown field 'lenght'. The fields are:
   at_ms, draw, duration_ms, kind, options, target, when
+plan-pace-at-top | a field of the pace beside it | test --nemesis plan.json
+  the plan file plan.json cannot be read: it has an unknown field 'recovered'. recovered belongs to
+  the plan's 'pace'
 plan-missing-field | a fault without a target | test --nemesis plan.json
   the plan file plan.json cannot be read: faults[0] has no field 'target'. {PLAN_HOLDS}
 plan-unknown-kind | a fault that does not exist | test --nemesis plan.json
@@ -91,6 +94,7 @@ plan-negative-draw | a draw below 0 | test --nemesis plan.json
             "plan-no-faults": file("plan.json", "{}"),
             "plan-wrong-type": plan(fault(at_ms="soon")),
             "plan-unknown-field": plan(fault(lenght=1)),
+            "plan-pace-at-top": file("plan.json", '{"nemesis": "kill", "recovered": true}'),
             "plan-missing-field": file("plan.json", '{"faults": [{"kind": "kill", "at_ms": 1}]}'),
             "plan-unknown-kind": plan(fault(kind="kil")),
             "plan-unknown-option": plan(fault(options={"node": ["n1"]})),

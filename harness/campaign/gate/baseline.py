@@ -168,6 +168,7 @@ def _from_git(reference: str) -> bytes:
         action, next_step = "ask git for the baseline", "Install git, or name a file."
         raise HarnessError(action, reference, str(error), next_step) from error
     if done.returncode != 0:
-        output = done.stderr.decode(errors="replace").strip().splitlines() or ["git has none"]
-        raise UsageError(f"there is no baseline {reference}: {output[-1]}", _NEXT)
+        output = done.stderr.decode(errors="replace").strip().splitlines() or ["it has none"]
+        said = output[-1].removeprefix("fatal: ").rstrip(".")
+        raise UsageError(f"there is no baseline {reference}: git says {said!r}", _NEXT)
     return done.stdout

@@ -65,8 +65,7 @@ class ExactSearch:
             check_bugs(self.start.bugs, system(self.start.system))
         if self._record.violation is None and self._record.failed_by == ():
             raise _nothing_wrong(options.run)
-        failed_by = "" if options.any_failure else ", ".join(self._record.failed_by or ())
-        self.wanted = f"{failed_by or 'any failure'} wanted"
+        self.wanted = f"{self._wanted()} wanted"
 
     def search(
         self, budget: SearchBudget, console: Console, _interrupts: Interrupts
@@ -128,6 +127,15 @@ class ExactSearch:
             more={} if path is None else {"test": str(path)},
             last=None if path is None else partial(save, path),
         )
+
+    def _wanted(self) -> str:
+        violation, failed_by = self._record.violation, self._record.failed_by
+        if self._options.any_failure:
+            return "any failure"
+        if failed_by:
+            return ", ".join(failed_by)
+        # A run of `test` is judged after its record is written; it holds to what it fails by.
+        return "the failure of its replay" if violation is None else violation.invariant
 
     def _failure_of(self, first: JudgedOutcome) -> Failure:
         """Return the failure that the small run must show: that of the run when it was made."""

@@ -317,8 +317,8 @@ def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
     ]
     if faults := sum(cell.faults for cell in tally.coverage):
         bitten = sum(cell.bitten for cell in tally.coverage)
-        counts = f"{faults:,}, once for each role that one met; {bitten:,} took effect (--coverage)"
-        rows.append(("faults", counts))
+        counts = f"{faults:,}, one for each role that was met; {bitten:,} took effect (--coverage)"
+        rows.append(("faults by role", counts))
     figures = tally.figures.items()
     rows += [(_WORDS.get(name, name.replace("_", " ")), f"{count:,}") for name, count in figures]
     return _table(rows)

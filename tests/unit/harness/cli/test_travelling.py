@@ -131,8 +131,20 @@ def test_a_dry_run_shows_the_schedule_and_starts_nothing(told: Told, tmp_path: P
     assert lines[1].split() == ["from", "for", "fault", "target"]
     assert lines[2].split() == ["3.982", "s", "2.687", "s", "kill", "leader"]
     assert sum(line.startswith("splitbrain kraft-register, seed ") for line in lines) == 2
-    assert lines[-1] == "dry run: nothing was started."
+    assert lines[-1].startswith("dry run: nothing was started.")
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_refuses_what_its_runtime_cannot_do(
+    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("test", "--dry-run", "--time-limit", "10s", "--nemesis")
+    assert cli.run([*line, "disk-stall", "--runtime", "local"]) == 3
+    assert "could not plan the fault disk-stall (runtime local)" in capsys.readouterr().err
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    code, said, _ = told(*line, "disk-stall")
+    assert code == 0
+    assert "Whether docker can do it was not asked: nobody answers at" in said.splitlines()[-1]
 
 
 def test_a_dry_run_shows_the_settings_that_each_seed_draws(told: Told) -> None:

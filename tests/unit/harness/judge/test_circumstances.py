@@ -186,6 +186,13 @@ def test_what_a_node_did_at_a_moment_is_told_with_that_moment() -> None:
     assert "account" not in unknown
 
 
+def test_a_fault_that_was_never_healed_is_in_force_at_the_end_of_the_world() -> None:
+    in_force = Circumstances(NODES, EVENTS, CUT[:2], END).of("n2", END + MS)
+    assert in_force == ["cut off by `partition` since 5.2 s", "still acting as leader of epoch 1"]
+    healed = Circumstances(NODES, EVENTS, CUT, END).of("n2", END + MS)
+    assert healed == ["still acting as leader of epoch 1"]
+
+
 def test_a_violation_of_odd_shape_stays_as_it_is() -> None:
     odd: dict[str, Any] = {"kind": "odd", "operation": 7, "operations": "x", "leaders": [{}]}
     assert violation_of("mine", **odd) == odd

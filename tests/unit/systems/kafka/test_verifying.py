@@ -204,6 +204,15 @@ def test_an_address_that_is_none_is_refused(bootstrap: str, problem: str) -> Non
         pass
 
 
+def test_a_host_that_nobody_knows_is_told_in_a_sentence() -> None:
+    standing = StandingOptions(bootstrap="nowhere.invalid:9092")
+    with (
+        pytest.raises(HarnessError, match=r"'nowhere\.invalid' cannot be resolved"),
+        verified(standing),
+    ):
+        pass
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
