@@ -22,7 +22,6 @@ from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.member_digest import DigestAnswer
 from splitbrain.contracts.runtime import SIMULATED, STANDING
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.contracts.words import counted
 from splitbrain.harness.folder.manifest import damage
 from splitbrain.harness.folder.simulation_record import DRAWN, SimulationRecord, read_for_judging
 from splitbrain.harness.folder.store import is_alive
@@ -240,8 +239,7 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
             else:
                 problems.append(f"The last line of {where} is torn ({len(line)} bytes left out).")
     if broken:
-        lines = counted(len(broken), "broken line")
-        problems.append(f"{lines} of {where} left out ({broken[0]}).")
+        problems.append(f"{len(broken)} lines of {where} are broken and left out ({broken[0]}).")
     return records
 
 

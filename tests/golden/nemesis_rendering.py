@@ -29,7 +29,7 @@ _AHEAD_MAX = 60
 _SHORT = (
     (
         (
-            r"(\d+) operations acknowledged from the call to inject until the healing, "
+            r"(\d+) operations? acknowledged from the call to inject until the healing, "
             r"(\d+) by its nodes"
         ),
         r"acks \1/\2",

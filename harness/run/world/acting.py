@@ -169,13 +169,12 @@ def _unshape(arms: Arms, act: acts.UnshapeLinks) -> _Said:
 
 def _reset(arms: Arms, act: acts.ResetLinks) -> _Said:
     arms.network.answer_with_resets(act.links)
-    return f"resets answer on {counted(len(act.links), 'link')}"
+    return f"{len(act.links)} links answer with resets"
 
 
 def _unreset(arms: Arms, act: acts.UnresetLinks) -> _Said:
     count = arms.network.answer_no_more(act.links)
-    met = counted(count, "message")
-    return f"no more resets on {counted(len(act.links), 'link')}; {met} of this world met one"
+    return f"{len(act.links)} links answer no more; {count} messages of this world met a reset"
 
 
 def _named(links: tuple[Link, ...]) -> str:

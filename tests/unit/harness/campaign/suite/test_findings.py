@@ -59,7 +59,8 @@ def test_a_loss_that_shows_as_recorded_is_told_with_its_control(
     museum: Museum, names: tuple[str, ...]
 ) -> None:
     assert museum.show(LOSS, CONTROL, WORDS, names=names) == 0
-    assert museum.output == (
+    first = "" if names else "1 known loss, 5 runs; name those to be shown, or all are.\n"
+    assert museum.output == first + (
         "unit: shown in 3 of 3 runs (at least 2 must), the control valid in 2 of 2: as recorded\n"
     )
 

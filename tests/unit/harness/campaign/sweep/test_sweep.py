@@ -241,7 +241,8 @@ def test_what_faults_met_is_added_up_and_told_when_asked_for() -> None:
     _, untold = swept(order(9))
     assert "Never tried" not in untold
     assert re.search(
-        r"\n  faults +18, once for each role that one met; 9 took effect \(--coverage\)\n", untold
+        r"\n  faults by role +18, one for each role that was met; 9 took effect \(--coverage\)\n",
+        untold,
     )
 
 
