@@ -78,9 +78,7 @@ def plan_faults(
         plan = read.plan
         if plan.nemesis is None:
             return _written(read, nodes, observers, time_limit_ms), plan.settings
-        wanted = _wanted_of(plan, nemesis)
-        kinds = [item.kind for item in wanted]
-        check_pace(plan.pace, kinds, timeout_ms, failover_ms)
+        wanted = _wanted_of(plan, nemesis, timeout_ms, failover_ms)
         drawn = schedule(wanted, nodes, random.Random(seed), time_limit_ms, plan.pace, observers)
         return with_options(drawn, plan, nemesis), plan.settings
     _refuse_other_plans(nemesis)
@@ -115,11 +113,16 @@ def _written(
     )
 
 
-def _wanted_of(plan: PlanFile, name: str) -> tuple[WantedFault, ...]:
+def _wanted_of(
+    plan: PlanFile, name: str, timeout_ms: int, failover_ms: int
+) -> tuple[WantedFault, ...]:
+    """Return the faults that a plan file draws, at a pace that fits; errors name the file."""
     try:
-        return parse(plan.nemesis or NONE)
+        wanted = parse(plan.nemesis or NONE)
+        check_pace(plan.pace, [item.kind for item in wanted], timeout_ms, failover_ms)
     except UsageError as error:
         raise UsageError(f"{name}: {error.problem}", error.next_step) from error
+    return wanted
 
 
 def notices_ms(system: System) -> int:
