@@ -203,7 +203,8 @@ class ZooKeeperClient:
 
         A leader does not order ``sync`` behind changes: it answers its own clients as it would a
         read, with changes that others have seen still to be applied, and without asking whether it
-        still leads. A change of the same session, to a node that nobody reads, cannot be had so.
+        still leads. A change, here to a node that nobody reads, is answered when its server has
+        applied all before it.
         """
         if how == SYNCED:
             await self._ask(session, SYNC, text("/"))
