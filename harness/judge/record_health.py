@@ -95,7 +95,11 @@ def _unfinished(record: RunRecord) -> Iterator[str]:
         yield "The evidence was not sealed: the last of it could not be written."
     if record.reached(_COLLECTED):
         return
-    if record.phases:
+    if record.reached("failed"):
+        *before, failed = [phase for phase in record.phases if phase.phase != "torn-down"]
+        step = f" in the step after {before[-1].phase}" if before else ""
+        yield f"The run failed{step}, before its evidence was collected: {failed.detail}"
+    elif record.phases:
         last = record.phases[-1].phase
         yield f"The harness died during the run; the last step it reached is {last}."
     elif record.plan is not None:

@@ -351,6 +351,22 @@ def test_a_run_that_never_loaded_says_nothing_of_the_system(
     assert "ImportError" in found.checkers[-2].reason
 
 
+def test_a_run_that_could_not_be_deployed_says_why(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_in_process(monkeypatch)
+    (run / "phases.jsonl").write_text(
+        '{"time": 1, "phase": "deploying"}\n{"time": 2, "phase": "torn-down"}\n'
+        '{"time": 3, "phase": "failed", "detail": "there is no image"}\n'
+    )
+    found = judge_and_publish(run, analyze=False)
+    assert (found.headline, found.exit_code) == ("HARNESS FAILED", 3)
+    record = next(result for result in found.checkers if result.checker == "record")
+    why = "The run failed in the step after deploying, before its evidence was collected: there is"
+    assert why in str(record)
+    assert "died" not in str(found)
+
+
 def changed(run: Path, **changes: Any) -> None:
     path = RunFolder(run).plan
     path.write_bytes(encode_plan(changed_plan(decode_plan(path.read_bytes()), **changes)))
