@@ -214,10 +214,12 @@ def first_clauses(sentence: str) -> str:
     """As many whole clauses as fit into a headline; the whole sentence stands with its checker."""
     if len(sentence) <= _HEADLINE_LENGTH_MAX:
         return sentence
+    # Before the first colon stands where it was; what it was comes after.
+    least = sentence.find(": ") + 1
     ends = [
         place
         for boundary in (": ", "; ", ". ")
-        if (place := sentence.rfind(boundary, 0, _HEADLINE_LENGTH_MAX)) > 0
+        if (place := sentence.rfind(boundary, least, _HEADLINE_LENGTH_MAX)) > 0
     ]
     return sentence[: max(ends)] + "." if ends else sentence
 

@@ -229,8 +229,8 @@ class FaultDriver:
             if missing is None or now_us >= effect.until_us:
                 self._go_on(carried, missing)
             else:
-                wait_us = min(_PATIENCE.look_again_us, effect.until_us - now_us)
-                self._await_recovery(carried, effect, look, wait_us)
+                next_us = min(_PATIENCE.look_again_us, effect.until_us - now_us)
+                self._await_recovery(carried, effect, look, next_us)
 
         carried.timer = self._world.after(wait_us, again)
 

@@ -22,5 +22,14 @@ def test_a_short_reason_and_one_without_clauses_stay_whole() -> None:
     assert first_clauses(endless) == endless
 
 
+def test_a_headline_never_ends_before_it_says_what_happened() -> None:
+    where = "INV-40 was violated 158,825.000 ms into the run, in step 44,043"
+    what = "no write was acknowledged after all had healed"
+    nodes = " and ".join(f"n{number}" for number in range(1, 16))
+    assert first_clauses(f"{where}: {what} ({nodes}).") == f"{where}: {what} ({nodes})."
+    more = "; what else is known of it stands with the checker that found it, in full"
+    assert first_clauses(f"{where}: {what}{more}.") == f"{where}: {what}."
+
+
 def test_one_fault_is_no_faults() -> None:
     assert (counted(1, "fault"), counted(0, "fault")) == ("1 fault", "0 faults")
