@@ -34,8 +34,7 @@ from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaClust
 from splitbrain.systems.kafka.group_settings import (
     CLASSIC,
     GROUP_PROTOCOL,
-    OFFSETS_GO,
-    TRANSFORM_OFFSETS,
+    OF_TRANSFORMS,
 )
 from splitbrain.systems.kafka.properties import (
     BOUNDS,
@@ -126,7 +125,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             _UNCLEAN: ("false", "true"),
             TRANSACTIONS: ("1",),
             GROUP_PROTOCOL: release.group_protocols,
-            TRANSFORM_OFFSETS: OFFSETS_GO,
+            **OF_TRANSFORMS,
             CLIENT_RACK: RACKS,
             **numbers,
             **release.settings,
@@ -289,9 +288,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
 
     def driver_options(self) -> dict[str, str]:
         """Return what groups and transforms are told, too."""
-        mine = {
-            name: self.setting(name) for name in (GROUP_PROTOCOL, TRANSFORM_OFFSETS, CLIENT_RACK)
-        }
+        mine = {name: self.setting(name) for name in (GROUP_PROTOCOL, *OF_TRANSFORMS, CLIENT_RACK)}
         return {**super().driver_options(), **mine}
 
     def versions(self) -> dict[str, str]:

@@ -53,9 +53,11 @@ from splitbrain.systems.kafka.group_settings import (
     APART,
     CLASSIC,
     GROUP_PROTOCOL,
+    OF_TRANSFORMS,
     OFFSETS_GO,
+    OFFSETS_READ,
+    PLAIN,
     SESSION_MS,
-    TRANSFORM_OFFSETS,
 )
 from splitbrain.systems.kafka.groups import GroupClient
 from splitbrain.systems.kafka.producer import (
@@ -82,7 +84,7 @@ _CHOICES: Final = {
     _TRANSACTIONS: TRANSACTION_VERSIONS,
     _LATE_ENDS: ("no", "yes"),
     _LATE_RECORDS: ("no", "yes"),
-    TRANSFORM_OFFSETS: OFFSETS_GO,
+    **OF_TRANSFORMS,
     CLIENT_RACK: RACKS,
 }
 #: After its timeout a transaction is ended within ten seconds, by default, of a coordinator's time;
@@ -136,7 +138,8 @@ class KafkaDriver(Driver):
             transaction_version=chosen[_TRANSACTIONS],
             has_late_ends=chosen[_LATE_ENDS] == "yes",
             has_late_records=chosen[_LATE_RECORDS] == "yes",
-            commits_offsets_apart=chosen[TRANSFORM_OFFSETS] == APART,
+            commits_offsets_apart=chosen[OFFSETS_GO] == APART,
+            reads_offsets_plainly=chosen[OFFSETS_READ] == PLAIN,
         )
         of_offsets = workload in (GROUPS, TRANSFORM)
         usual = len(LOGS) if of_offsets else 12

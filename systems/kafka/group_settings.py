@@ -28,6 +28,13 @@ OF_BROKERS: Final[Mapping[str, str]] = {
 }
 #: Of transforms: whether the offset of what was read is committed in the transaction of the
 #: outputs, or by itself behind it, so that it may be lost where these are not.
-TRANSFORM_OFFSETS: Final = "offsets"
+OFFSETS_GO: Final = "offsets"
 APART: Final = "apart"
-OFFSETS_GO: Final = ("with-outputs", APART)
+#: Of transforms: whether a client that takes an input commits something before it asks for the
+#: offset, or takes the word of any broker that says it coordinates the group.
+OFFSETS_READ: Final = "offsets.read"
+PLAIN: Final = "plain"
+OF_TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    OFFSETS_GO: ("with-outputs", APART),
+    OFFSETS_READ: ("behind-a-commit", PLAIN),
+}

@@ -71,6 +71,8 @@ class ProducerKind(msgspec.Struct, frozen=True, kw_only=True):
     has_late_records: bool = False
     #: Offsets of what was read are committed behind the transaction and not with it.
     commits_offsets_apart: bool = False
+    #: Whoever takes an input asks for its offset without a commit before.
+    reads_offsets_plainly: bool = False
 
 
 class Producer:

@@ -3,6 +3,11 @@
 Whoever begins with an input takes its transactional id: the coordinator ends what the one before
 left open, and fences it. The committed offset is asked for only then, and only once no transaction
 can commit another (KIP-447); from there on the client reads on by itself, until something fails.
+
+A coordinator of groups answers from memory. One that was paused or cut off, and does not know yet
+that another coordinates, tells what was committed before, and inputs that are done would be done
+again. Members of a group have joined it, which is on disk; nobody joins here, so the question
+follows a commit on the same connection: only a coordinator whose followers have it acknowledges it.
 """
 
 import asyncio
@@ -30,6 +35,7 @@ from splitbrain.systems.kafka.access import OPEN, Access
 from splitbrain.systems.kafka.client import Attempt, KafkaClient, Topic, decoded
 from splitbrain.systems.kafka.coordinator import GroupKind, commit_as_nobody, committed_offsets
 from splitbrain.systems.kafka.errors import RefusedError
+from splitbrain.systems.kafka.exchange import KafkaConnection
 from splitbrain.systems.kafka.producer import Producer
 from splitbrain.systems.servers import Refused
 
@@ -38,6 +44,8 @@ _INPUTS_MAX: Final = 8
 _AGAIN_S: Final = 0.02
 #: Two that take an input from each other again and again would never come to an end.
 _GIVES_UP_S: Final = 1.0
+#: The group reads no output.
+_NOBODYS_INPUT: Final = OUTPUTS[0]
 _FENCED: Final = ("invalid-producer-epoch", "producer-fenced")
 
 
@@ -103,15 +111,17 @@ class TransformClient(KafkaClient):
         await producer.begin(timeout_s)
         while True:
             try:
-                _, offsets = await self._brokers.first(
-                    lambda connection: committed_offsets(connection, self._group, stable=True),
-                    timeout_s,
-                )
+                _, offsets = await self._brokers.first(self._stable_offsets, timeout_s)
             except Refused:
                 # The end of the transaction before has yet to come to the offsets.
                 await asyncio.sleep(_AGAIN_S)
             else:
                 return _Work(producer, offsets.get(log) or 0)
+
+    async def _stable_offsets(self, connection: KafkaConnection) -> dict[str, int | None]:
+        if not self._topic.producers.reads_offsets_plainly:
+            await commit_as_nobody(connection, self._group, _NOBODYS_INPUT, 0)
+        return await committed_offsets(connection, self._group, stable=True)
 
     async def _transform(
         self, log: str, work: _Work, timeout_s: float, attempt: Attempt, *, commits: bool

@@ -26,7 +26,7 @@ TRANSFORM, ABANDON = (Operation(f, None, "0") for f in ("transform", "abandon"))
 FETCH = Operation("fetch-offsets", None, None)
 NOT_COORDINATOR, CONCURRENT, UNSTABLE, OLD_EPOCH, FENCED = 16, 51, 88, 47, 90
 
-Change = Callable[[GroupBroker], None]
+Change = Callable[["TransformBroker"], None]
 
 
 class TransformBroker(GroupBroker):
@@ -40,9 +40,14 @@ class TransformBroker(GroupBroker):
 
     def __init__(self, number: int, shared: Any) -> None:
         super().__init__(number, shared)
+        #: Another coordinates, and it does not know: it tells what it has, and commits nothing.
+        self.is_deposed = False
         self.pending: dict[int, int] = {}
         #: Groups that transactions were told to have offsets of.
         self.joined: list[str] = []
+
+    def _error(self, name: str) -> Any:
+        return 0 if self.is_deposed and name == "OffsetFetch" else super()._error(name)
 
     def _addoffsetstotxn(self, request: Any, answer: Any) -> Any:
         self.joined.append(request.group_id)
@@ -115,19 +120,41 @@ def test_outputs_and_offset_are_committed_together() -> None:
     (done,), (broker,) = told(begun_before, TRANSFORM)
     assert (done.type, done.value, done.node) == ("ok", answer(1, 11, 12), "n1")
     assert outputs(broker) == [["3", ["0", 1, 11]], ["2", ["0", 2, 12]]]
-    assert broker.group.committed == {0: 3}
+    assert broker.group.committed == {0: 3, 2: 0}
     assert broker.ended == [(1, True)]
     assert [in_transaction for *_, in_transaction in broker.stamps] == [True, True]
     # It was asked for what was committed only after the one before it was fenced.
-    order = [name for name in broker.heard if name in ("InitProducerId", "OffsetFetch", "EndTxn")]
-    assert order == ["InitProducerId", "OffsetFetch", "EndTxn"]
-    assert not {"OffsetCommit", "AddOffsetsToTxn"} & {*broker.heard}
+    known = ("InitProducerId", "OffsetCommit", "OffsetFetch", "EndTxn")
+    assert [name for name in broker.heard if name in known] == [*known]
+    assert broker.group.commits == [("", -1, {2: 0})]
+    assert "AddOffsetsToTxn" not in broker.heard
+
+
+@pytest.mark.parametrize(
+    ("options", "begins"), [({}, 3), ({"offsets_read": "plain"}, 0)], ids=["usual", "plain"]
+)
+def test_a_coordinator_that_was_replaced_is_not_asked_where_to_begin(
+    options: dict[str, str], begins: int
+) -> None:
+    def another_coordinates(broker: TransformBroker) -> None:
+        broker.shared.coordinator = 2
+
+    def forget(broker: TransformBroker) -> None:
+        broker.is_deposed, broker.silent = True, {"OffsetCommit"}
+
+    steps = (another_coordinates, TRANSFORM, ABANDON, forget, TRANSFORM)
+    answers, _ = told(*steps, count=2, timeout_s=2.0, **options)
+    assert [(each.type, each.value["from"]) for each in answers] == [
+        ("ok", 0),
+        ("ok", 3),
+        ("ok", begins),
+    ]
 
 
 def test_before_kip_890_the_transaction_is_told_of_the_group() -> None:
     _, (broker,) = told(TRANSFORM, transaction_version="1")
     assert broker.joined == ["splitbrain-group"]
-    assert broker.group.committed == {0: 3}
+    assert broker.group.committed == {0: 3, 2: 0}
 
 
 def test_it_reads_on_by_itself_until_it_gives_up_what_it_did() -> None:
@@ -212,11 +239,11 @@ def test_offsets_that_go_apart_follow_the_commit() -> None:
     answers, (broker,) = told(TRANSFORM, ABANDON, offsets="apart")
     assert [each.type for each in answers] == ["ok", "ok"]
     order = [name for name in broker.heard if name in ("EndTxn", "OffsetCommit")]
-    assert order == ["EndTxn", "OffsetCommit", "EndTxn"]
+    assert order == ["OffsetCommit", "EndTxn", "OffsetCommit", "EndTxn"]
     assert "TxnOffsetCommit" not in broker.heard
-    assert broker.group.commits == [("", -1, {0: 3})]
+    assert broker.group.commits == [("", -1, {2: 0}), ("", -1, {0: 3})]
 
 
 def test_committed_offsets_are_told() -> None:
     answers, _ = told(TRANSFORM, FETCH)
-    assert (answers[1].type, answers[1].value) == ("ok", {"0": 3, "1": None, "2": None, "3": None})
+    assert (answers[1].type, answers[1].value) == ("ok", {"0": 3, "1": None, "2": 0, "3": None})
