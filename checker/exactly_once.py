@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from splitbrain.checker.findings import Findings
-from splitbrain.checker.logs.parts import Polled, Sent, parts_of
+from splitbrain.checker.logs.parts import Sent, parts_of
+from splitbrain.checker.logs.whole import Whole, shown_at, value_at, whole_logs
 from splitbrain.checker.models.model import is_list_of
 from splitbrain.checker.transactions.micro_operations import hashable
 from splitbrain.checker.verdict import CheckResult
@@ -45,16 +46,6 @@ NOT_FENCED: Final = "zombie-not-fenced"
 #: Most telling first.
 KINDS: Final = (LOST_INPUT, LOST_OUTPUT, DUPLICATED, EARLY, PHANTOM, WENT_BACK, NOT_FENCED)
 _OF_OUTPUTS: Final = 3
-
-
-class _Whole(NamedTuple):
-    """A log as a final read showed it from its beginning."""
-
-    read: PairedOperation
-    #: By offset.
-    records: Mapping[int, Any]
-    #: One past the last offset that was looked at.
-    end: int
 
 
 class _Output(NamedTuple):
@@ -102,7 +93,7 @@ class _Judgement:
     def __init__(self, operations: Sequence[PairedOperation], budget: Budget) -> None:
         self._operations = operations
         self._findings = Findings(NAME, budget, KINDS)
-        self._whole = _whole_logs(operations)
+        self._whole = whole_logs(operations)
         self._committed = _committed_at_the_end(operations)
         #: Outputs of each input, of those that look like one.
         self._outputs: dict[_Input, list[tuple[_Output, Hashable]]] = {}
@@ -116,7 +107,7 @@ class _Judgement:
     def conclude(self) -> CheckResult:
         return self._findings.conclude(self._judge)
 
-    def _sort(self, log: str, whole: _Whole) -> None:
+    def _sort(self, log: str, whole: Whole) -> None:
         for offset, value in whole.records.items():
             output = _Output(log, offset, whole.read)
             if _is_output(value):
@@ -167,12 +158,12 @@ class _Judgement:
                     continue
                 # A read that began earlier may have seen less.
                 was_there = send.end is not None and send.end < whole.read.start
-                if was_there and _value_at(whole, part.offset) != part.value:
+                if was_there and value_at(whole, part.offset) != part.value:
                     self._note(
                         LOST_INPUT,
                         [send, whole.read],
                         f"{shown(part.value)} was acknowledged at offset {part.offset} of log "
-                        f"{part.key}, and a final read shows {_shown_at(whole, part.offset)} there",
+                        f"{part.key}, and a final read shows {shown_at(whole, part.offset)} there",
                     )
 
     def _judge_outputs(self) -> None:
@@ -184,12 +175,12 @@ class _Judgement:
             log, offset = source
             whole = self._whole.get(log)
             for output, value in outputs:
-                if whole is not None and _value_at(whole, offset) != value:
+                if whole is not None and value_at(whole, offset) != value:
                     self._note(
                         PHANTOM,
                         [output.read, whole.read],
                         f"{_place(output)} is the output of {shown(value)} at {_input(source)}, "
-                        f"and a final read shows {_shown_at(whole, offset)} there",
+                        f"and a final read shows {shown_at(whole, offset)} there",
                     )
             if len(outputs) > 1:
                 places = " and ".join(_place(output) for output, _ in outputs)
@@ -290,23 +281,6 @@ class _Judgement:
         self._findings.note(kind, operations, lambda: text)
 
 
-def _whole_logs(operations: Iterable[PairedOperation]) -> dict[str, _Whole]:
-    """Return of each log the final read from its beginning that came furthest, to its end."""
-    found: dict[str, _Whole] = {}
-    for operation in operations:
-        if operation.f != POLL or not operation.final or operation.type != "ok":
-            continue
-        for part in parts_of(operation):
-            if not isinstance(part, Polled) or part.start != 0 or part.out_of_reach is not None:
-                continue
-            if part.position is None:
-                continue
-            known = found.get(part.key)
-            if known is None or part.position > known.end:
-                found[part.key] = _Whole(operation, dict(part.records), part.position)
-    return found
-
-
 def _committed_at_the_end(operations: Iterable[PairedOperation]) -> dict[str, int] | None:
     """Return the largest offset that a final question was answered with, by log."""
     found: dict[str, int] | None = None
@@ -316,14 +290,6 @@ def _committed_at_the_end(operations: Iterable[PairedOperation]) -> dict[str, in
             known: dict[str, int] = found or {}
             found = {log: max(known.get(log, 0), told.get(log) or 0) for log in {**known, **told}}
     return found
-
-
-def _value_at(whole: _Whole, offset: int) -> Hashable:
-    return hashable(whole.records[offset]) if offset in whole.records else _NOTHING
-
-
-def _shown_at(whole: _Whole, offset: int) -> str:
-    return shown(whole.records[offset]) if offset in whole.records else "nothing"
 
 
 def _place(output: _Output) -> str:
@@ -367,10 +333,3 @@ def _is_answer(answer: Any) -> bool:
 
 def _is_pair_of_numbers(told: Any) -> bool:
     return is_list_of(told, 2) and all(type(number) is int for number in told)
-
-
-class _Nothing:
-    """Equal to no value."""
-
-
-_NOTHING: Final = _Nothing()

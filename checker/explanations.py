@@ -72,6 +72,9 @@ _WHY: Final = {
     "digests differ at once, also where no client ever reads.",
     "exactly-once": "A pipeline that ends between its output and its offset does its work twice, "
     "or never. A transaction over both is what people rely on who count money with it.",
+    "share-groups": "A share group is a queue on a log: whoever takes work from it relies on "
+    "nobody else doing that work meanwhile, on its being over once it is accepted, and on none of "
+    "it being passed over.",
     "replicas": "A leader answers for its followers, also where one of them has something else on "
     "its disk. Clients see that once it leads, which may be never in a run.",
     "broker-views": "Clients ask a broker, not the quorum. A broker that goes back in time sends "
@@ -89,6 +92,7 @@ _SOURCES: Final = {
         "KIP-98, KIP-207, KIP-447; Jepsen's workload of logs",
     ),
     "exactly-once": "KIP-98 and KIP-447 (transactions that commit offsets)",
+    "share-groups": "KIP-932 (share groups)",
     "groups": "KIP-62, KIP-429, KIP-848 (rebalance protocols); KIP-1251",
     "fencing": "Kleppmann 2016 (how to do distributed locking)",
     "split-brain": "Ongaro and Ousterhout 2014 (Raft), section 5",

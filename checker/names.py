@@ -93,6 +93,12 @@ PROMISES: Final[dict[str, str]] = {
     "committed offset has one output, none behind it has any, and no output is of anything else. "
     "What was acknowledged, inputs among it, is there; and whoever lost an input to another client "
     "has nothing acknowledged that it began afterwards.",
+    "share-groups": "Of records that the members of a share group acquire and settle (`acquire`, "
+    "`settle`): each that was acknowledged is delivered to some member before the group is at the "
+    "end of its log, is what final reads show at its offset, is held by one member at a time, "
+    "until that gives it back or its lock expires, and is never delivered again once it was "
+    "accepted or rejected. Where nobody saw the end of a log, it is `unknown`; where so many "
+    "acquires got no answer that a record may have been given up unseen, it is counted.",
     "replicas": "The replicas of a log, read from the disks of stopped nodes, are equal byte by "
     "byte wherever two of them have a record, once the nodes converged, and hold what final reads "
     "showed; before that as far as both had noted it as committed. Along each one leaders' epochs "
@@ -152,6 +158,9 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "exactly-once": (
         *("lost-input", "lost-output", "duplicated-output", "output-without-offset"),
         *("phantom-output", "offset-went-back", "zombie-not-fenced"),
+    ),
+    "share-groups": (
+        *("lost-record", "redelivered", "two-holders", "phantom-record", "stale-delivery"),
     ),
     "replicas": (
         *("different-records", "record-missing", "unlike-final-read"),

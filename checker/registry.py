@@ -111,6 +111,13 @@ def _check_exactly_once(operations: Sequence[PairedOperation], budget: Budget) -
     return check(operations, budget)
 
 
+def _check_share_groups(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
+    # As that of groups.
+    from splitbrain.checker.share_groups.check import check
+
+    return check(operations, budget)
+
+
 def _check_groups(operations: Sequence[PairedOperation], budget: Budget) -> CheckResult:
     # The reader of polls is loaded with the first history of groups.
     from splitbrain.checker.groups.check import check
@@ -155,6 +162,7 @@ _PLAIN: Final[dict[str, Checker]] = {
     "lost-commits": check_lost_commits,
     "member-digests": check_member_digests,
     "exactly-once": _of_operations(_check_exactly_once),
+    "share-groups": _of_operations(_check_share_groups),
     "replicas": _check_replicas,
     "broker-views": check_broker_views,
     "broker-sessions": check_broker_sessions,

@@ -25,7 +25,7 @@ from splitbrain.checker.findings import NAMED_MAX
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import CommittedLog
-from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.state_event import PART, PART_EPOCH, PART_LEADER, StateEvent
 from splitbrain.history.fault_windows import fault_windows
 from splitbrain.history.identity import operation_as_json
 from splitbrain.history.leadership import Overlap, Reign, overlaps, reigns
@@ -54,6 +54,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
         "nodes-with-events": sum(bool(events) for events in evidence.state_events.values()),
         "nodes-with-logs": len(logs),
         "epochs-led": len({reign.epoch for reign in reigned}),
+        "epochs-of-parts": len(_leaders_of_parts(evidence.state_events)),
         "epochs-with-two-leaders": len(two_leaders),
         "conflicting-offsets": len(differing),
         "groundless-successes": len(groundless),
@@ -128,7 +129,10 @@ def _verdict(figures: Mapping[str, Any], evidence: Evidence, budget: Budget) -> 
         reason = f"{agree}{unlooked}; who led is not known, as there are no state events."
         return Verdict.VALID, reason[0].upper() + reason[1:]
     also = f" and {agree}" if logs else "; there are no committed logs to compare"
-    return Verdict.VALID, f"{_epochs(figures['epochs-led'])} had one leader{also}{unlooked}."
+    parts = figures["epochs-of-parts"]
+    rest = f", as had each of {parts:,} epochs of its parts" if parts else ""
+    led = f"{_epochs(figures['epochs-led'])} had one leader{rest}"
+    return Verdict.VALID, f"{led}{also}{unlooked}."
 
 
 def _two_leaders(
@@ -143,7 +147,7 @@ def _two_leaders(
         for event in events:
             if event.kind == "role" and event.leader is not None:
                 ids_by_epoch.setdefault(event.epoch, {}).setdefault(event.leader, node)
-    violations: list[dict[str, Any]] = []
+    violations = _two_leaders_of_parts(state_events)
     for epoch in sorted(nodes_by_epoch.keys() | ids_by_epoch.keys()):
         leaders = nodes_by_epoch.get(epoch, {})
         followed = ids_by_epoch.get(epoch, {})
@@ -163,6 +167,38 @@ def _two_leaders(
             }
         )
     return violations
+
+
+def _two_leaders_of_parts(
+    state_events: Mapping[str, Sequence[StateEvent]],
+) -> list[dict[str, Any]]:
+    """Return epochs of parts for which nodes name different leaders, each by its number."""
+    return [
+        {
+            "kind": "two-leaders-in-one-epoch",
+            "part": part,
+            "epoch": epoch,
+            "sentence": f"Epoch {epoch} of {part} had several leaders: "
+            + ", ".join(f"{node} took {leader}" for leader, node in sorted(leaders.items()))
+            + ".",
+        }
+        for (part, epoch), leaders in sorted(_leaders_of_parts(state_events).items())
+        if len(leaders) > 1
+    ]
+
+
+def _leaders_of_parts(
+    state_events: Mapping[str, Sequence[StateEvent]],
+) -> dict[tuple[str, int], dict[int, str]]:
+    """Return who led each epoch of a part, by their numbers, each with a node that says so."""
+    found: dict[tuple[str, int], dict[int, str]] = {}
+    for node, events in state_events.items():
+        for event in events:
+            leader, epoch = event.detail.get(PART_LEADER), event.detail.get(PART_EPOCH)
+            if event.kind == "part" and isinstance(leader, int) and isinstance(epoch, int):
+                part = str(event.detail.get(PART))
+                found.setdefault((part, epoch), {}).setdefault(leader, node)
+    return found
 
 
 def _epochs_going_back(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:

@@ -4,10 +4,13 @@ One field is one option of the command line, one field of ``plan.json`` and one 
 ``history.options`` reads help texts and bounds off the fields. Source: design, section 6.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
 
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX
 
 #: A week; the whole schedule of a run is drawn before it starts.
@@ -106,8 +109,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "What clients do: bank, counter, groups, kv, lease, list-append, log, long-fork, "
-            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, topics, "
-            "transform or unique-ids; by default what is usual for the system.",
+            "multi-register, mutex, queue, register, rows, rw-register, sessions, set, "
+            "share-groups, topics, transform or unique-ids; by default what is usual for the "
+            "system.",
             group="Load",
         ),
     ] = None
@@ -200,3 +204,30 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     ] = {}
     #: In a plan those in force, defaults included.
     workload_options: WorkloadOptions = {}
+
+
+def check_settings(
+    system: str,
+    given: Mapping[str, str],
+    known: Mapping[str, str | tuple[str, ...]],
+    bounds: Mapping[str, tuple[int, int]],
+) -> None:
+    """Raise UsageError for a setting or a value that is unknown, or out of ``bounds``."""
+    for name, value in given.items():
+        if name not in known:
+            raise UsageError(
+                f"{system} has no setting {name!r}",
+                or_nearest(name, [*known], "settings") if known else "Leave --setting out",
+            )
+        choices = known[name]
+        if isinstance(choices, tuple) and value not in choices:
+            raise UsageError(
+                f"{system} does not know {value!r} as {name}", f"Choose {' or '.join(choices)}"
+            )
+        least, most = bounds.get(name, (0, 0))
+        is_number = value.isascii() and value.isdigit()
+        if name in bounds and not (is_number and least <= int(value) <= most):
+            raise UsageError(
+                f"the setting {name} of {system} cannot be {value!r}",
+                f"Give a whole number from {least} to {most}",
+            )

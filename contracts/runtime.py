@@ -213,6 +213,8 @@ class Address(msgspec.Struct, frozen=True):
 NodeStatus = Literal["running", "paused", "exited", "missing"]
 #: Exit code of a process that was killed: by us, or by the kernel for its memory.
 KILLED_CODE: Final = 137
+#: Name of the file with a node's output, below its folder, once that is collected.
+OUTPUT: Final = "output.log"
 
 
 class NodeSample(msgspec.Struct, frozen=True):
@@ -325,7 +327,7 @@ class Runtime(Protocol):
         ...
 
     def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
-        """Copy the node's output (and data folder) to ``folder``."""
+        """Copy the node's output to ``OUTPUT`` in ``folder``, and its data folder to ``data``."""
         ...
 
     def versions(self) -> dict[str, str]:

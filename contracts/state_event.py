@@ -1,14 +1,20 @@
 """State events: a running node's own word of role, epoch, high watermark and log changes."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from splitbrain.contracts.names import Int64
 
 StateEventKind = Literal[
-    "started", "role", "high-watermark", "append", "commit", "truncate", "stopped", "fatal"
+    "started", "role", "part", "high-watermark", "append", "commit", "truncate", "stopped", "fatal"
 ]
+#: Keys of ``StateEvent.detail`` of a ``part``, which has leaders and epochs of its own beside those
+#: by which faults are aimed: its name, its epoch, the node's role in it, and the id of its leader.
+PART: Final = "part"
+PART_EPOCH: Final = "epoch"
+PART_ROLE: Final = "role"
+PART_LEADER: Final = "leader"
 
 
 class StateEvent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """A system under test, as the harness sees it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,12 +10,11 @@ import msgspec
 from splitbrain.contracts.arms import MemberArm
 from splitbrain.contracts.committed import CommittedLog, RecordForm, ReplicaLog
 from splitbrain.contracts.errors import HarnessError, UsageError
-from splitbrain.contracts.experiment import Experiment
+from splitbrain.contracts.experiment import Experiment, check_settings
 from splitbrain.contracts.explanation import Explanation
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.member_digest import MemberDigest
 from splitbrain.contracts.names import NodeName, RunId
-from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.operations import Client
 from splitbrain.contracts.runtime import (
     SIMULATED,
@@ -25,6 +24,7 @@ from splitbrain.contracts.runtime import (
     Runtime,
 )
 from splitbrain.contracts.scenario import NODES_MAX
+from splitbrain.contracts.state_event import StateEvent
 
 if TYPE_CHECKING:
     # A cycle: it imports ``Route`` and ``LeaderView`` from here.
@@ -120,7 +120,8 @@ class System(ABC):
     #: Experiment that the instance is for, its settings among it; set before anything else is asked
     #: of it, None where it is only listed. ``workload`` is named once there is a plan.
     experiment: Experiment | None = None
-    #: Whether nodes write state events.
+    #: Whether nodes tell state events: to a file as they happen (``state_event_file``), or in what
+    #: they print, which is read once the run is over (``events_printed``).
     declares_state_events: bool = False
     #: Whether a stopped node's data folder shows its committed log.
     declares_committed_logs: bool = False
@@ -235,27 +236,7 @@ class System(ABC):
             )
         for bug in options.bugs:
             raise UsageError(f"{self.name} has no planted bug {bug!r}", "Leave --bug out")
-        for name, value in options.settings.items():
-            if name not in self.settings:
-                raise UsageError(
-                    f"{self.name} has no setting {name!r}",
-                    or_nearest(name, [*self.settings], "settings")
-                    if self.settings
-                    else "Leave --setting out",
-                )
-            choices = self.settings[name]
-            if isinstance(choices, tuple) and value not in choices:
-                raise UsageError(
-                    f"{self.name} does not know {value!r} as {name}",
-                    f"Choose {' or '.join(choices)}",
-                )
-            least, most = self.bounds.get(name, (0, 0))
-            is_number = value.isascii() and value.isdigit()
-            if name in self.bounds and not (is_number and least <= int(value) <= most):
-                raise UsageError(
-                    f"the setting {name} of {self.name} cannot be {value!r}",
-                    f"Give a whole number from {least} to {most}",
-                )
+        check_settings(self.name, options.settings, self.settings, self.bounds)
 
     def check_runtime(self, runtime: str) -> None:
         """Raise UsageError for a runtime that its nodes cannot live in."""
@@ -310,6 +291,21 @@ class System(ABC):
     def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
         """Return the file of the node's state events (unstamped), None if it writes none."""
         return None
+
+    @property
+    def tells_events_at_once(self) -> bool:
+        """Whether there are state events while a run goes on: faults may wait for one."""
+        return self.declares_state_events and type(self).events_printed is System.events_printed
+
+    def events_printed(
+        self, node: NodeName, lines: Iterable[tuple[int | None, str]]
+    ) -> Iterable[StateEvent]:
+        """Return the state events in what a node printed in all its lives, in order.
+
+        Each line comes with the time at which it was printed, nanoseconds since the run's start;
+        None where nobody noted it.
+        """
+        return ()
 
     def recovered(self, runtime: Runtime) -> None:
         """Return when all nodes take part again while clients work, else raise as ``ready``."""

@@ -1,6 +1,6 @@
 """Records that are read from a log, transformed, and written to another, each exactly once.
 
-All slots send to the inputs. By turns, of some hundred operations each, one slot transforms each
+All slots send to the inputs. By turns, of some tens of operations each, one slot transforms each
 input besides; it takes it from whoever had it, who may not know that yet: slots do not keep step,
 and one whose client was stuck goes on as if the input were its own.
 """
@@ -16,7 +16,7 @@ from splitbrain.history.functions import READ, Function, Functions
 from splitbrain.workloads.plain import PlainWorkload
 
 #: Operations of a turn.
-_STRETCH: Final = 120
+_STRETCH: Final = 60
 _MIX_OF_WORKERS: Final = ((TRANSFORM, 12), (SEND, 5), (ABANDON, 6), (FETCH_OFFSETS, 1))
 _MIX_OF_OTHERS: Final = ((SEND, 20), (FETCH_OFFSETS, 1))
 _FUNCTIONS: Final[Functions] = {

@@ -39,6 +39,7 @@ HANGING: Final = "transaction that hangs"
 PRECOMMITTED: Final = "read before commit"
 SKIPPED: Final = "skipped record"
 TORN: Final = "torn transaction"
+TWO_HOLDERS: Final = "two holders of a record"
 TWO_OWNERS: Final = "two owners of a log"
 VANISHED_RECORD: Final = "record that vanished"
 VANISHED: Final = "observed transaction vanishes"
@@ -136,6 +137,13 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "phantom-output": PHANTOM_VALUE,
         "offset-went-back": "offset that went back",
         "zombie-not-fenced": "zombie not fenced",
+    },
+    "share-groups": {
+        "lost-record": LOST_WRITE,
+        "redelivered": DUPLICATE,
+        "two-holders": TWO_HOLDERS,
+        "phantom-record": PHANTOM_VALUE,
+        "stale-delivery": STALE_READ,
     },
     "replicas": {
         "different-records": FORK,

@@ -198,8 +198,8 @@ def check_command(
             fenced-register, topics, set-full, set-full:stale-reads-allowed, counter-bounds, bank,
             bank:negative-balances-allowed, queue-totals, queue-totals:duplicates-allowed,
             unique-ids, sessions, fencing, list-append, rw-register, rows, log,
-            log:duplicates-allowed, log:read-uncommitted, groups or exactly-once; by default
-            cas-register. Or a model of one's own: path/to/file.py:Name.
+            log:duplicates-allowed, log:read-uncommitted, groups, exactly-once or share-groups; by
+            default cas-register. Or a model of one's own: path/to/file.py:Name.
         level: Isolation level that transactions (list-append, rw-register, rows) are held to, such
             as read-committed, snapshot-isolation, strong-session-serializable; by default
             strict-serializable.

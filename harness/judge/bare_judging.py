@@ -136,6 +136,10 @@ def sense_of(checker: str) -> Problem:
         from splitbrain.checker.exactly_once import problem_with as problem_with_transform
 
         return _with_logs(problem_with_transform)
+    if checker == "share-groups":
+        from splitbrain.checker.share_groups.readings import problem_with as problem_with_share
+
+        return _with_logs(problem_with_share)
     if checker == "groups":
         from splitbrain.checker.groups.readings import problem_with
 

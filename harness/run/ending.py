@@ -17,6 +17,7 @@ from splitbrain.harness.run.down_nodes import DownNodes
 from splitbrain.harness.run.log_collection import collect_node, dump_logs
 from splitbrain.harness.run.options import PreparedTest
 from splitbrain.harness.run.progress import Progress
+from splitbrain.harness.run.run_clock import RunClock
 
 #: An engine under load may refuse for a moment to remove what it is still stopping.
 _TEARDOWN_PATIENCE_S = 30.0
@@ -33,13 +34,14 @@ class Ending:
         living: LivingRun,
         ballast: Ballast,
         down: DownNodes,
+        clock: RunClock,
         progress: Progress,
         stop: Stop,
         attempts: Attempts,
     ) -> None:
         self._system, self._runtime, self._nodes = test.system, test.runtime, test.all_nodes
         self._run_id, self._folder = living.run_id, living.folder
-        self._ballast, self._down, self._progress = ballast, down, progress
+        self._ballast, self._down, self._clock, self._progress = ballast, down, clock, progress
         self._stop, self._attempts = stop, attempts
 
     def stop_nodes(self) -> None:
@@ -75,7 +77,8 @@ class Ending:
         self._attempt_each(collect, "collect from the node")
         problems: list[str] = []
         if not self._stop.haste.is_set():
-            problems = dump_logs(self._system, self._folder, self._nodes)
+            wall_start_ns = self._clock.wall_start_ns()
+            problems = dump_logs(self._system, self._folder, self._nodes, wall_start_ns)
         self._progress.reached("collected", detail="; ".join(problems) or None)
 
     def take_down(self) -> None:

@@ -145,7 +145,7 @@ def refuse_faults(schedule: Sequence[Fault], system: System, runtime: Runtime) -
             "systems that have one",
         )
     refuse_what_cannot_be_had(schedule, capabilities, runtime.name)
-    if not system.declares_state_events:
+    if not system.tells_events_at_once:
         _refuse_what_needs_events(schedule, system.name)
     if (
         "power" in needs(schedule)
@@ -271,7 +271,7 @@ def _refuse_what_needs_events(schedule: Iterable[Fault], system: str) -> None:
             raise CapabilityError(
                 f"plan the fault {fault.kind}, {what}",
                 f"system {system}",
-                "its nodes tell no state events",
+                "its nodes tell no state events as they happen",
                 "Give the fault an at_ms instead, and another target.",
             )
 

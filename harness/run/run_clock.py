@@ -20,6 +20,10 @@ class RunClock:
         """Nanoseconds since the run's start."""
         return time.monotonic_ns() - self.start_ns
 
+    def wall_start_ns(self) -> int:
+        """Return what the clock on the wall read at zero, nanoseconds since 1970."""
+        return time.time_ns() - self.now()
+
     def seconds(self) -> float:
         """Seconds since the run's start."""
         return self.now() / NANOSECONDS

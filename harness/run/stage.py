@@ -118,7 +118,14 @@ class Stage:
         self._tailer: StateEventTailer | None = None
         self._watch = StateWatch()
         self._ending = Ending(
-            test, living, self._ballast, self._down, self.progress, stop, self.attempts
+            test,
+            living,
+            self._ballast,
+            self._down,
+            self.clock,
+            self.progress,
+            stop,
+            self.attempts,
         )
 
     def plan_fault(self, fault: Fault) -> None:
@@ -222,7 +229,7 @@ class Stage:
             stop=self.stop,
             record_at=system.record_at,
             patience=self.timing.nemesis,
-            watch=watch if system.declares_state_events else None,
+            watch=watch if system.tells_events_at_once else None,
             members=members,
             observers=self._test.observers,
         )

@@ -16,10 +16,9 @@ import docker.errors
 from docker.models.containers import Container
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.runtime import OUTPUT
 from splitbrain.runtimes.docker.engine import engine_action
 
-#: Name of the file with a node's output, below its folder.
-OUTPUT = "output.log"
 #: Name of the folder with a node's data, below its folder.
 DATA = "data"
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.runtime import Address, DeploymentSpec, Placement
+from splitbrain.contracts.runtime import OUTPUT, Address, DeploymentSpec, Placement
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.runtimes.local import sweep
 from splitbrain.runtimes.local.control import HostLink, HostPlan, PlannedNode
@@ -20,7 +20,6 @@ from splitbrain.runtimes.local.mode import Way, program_environment
 from splitbrain.runtimes.owners import this_process
 
 #: Name of the file in a node's folder that its output is appended to.
-OUTPUT: Final = "output.log"
 #: Folder in the run folder that holds what the host itself needs, and its own words.
 HOST_FOLDER: Final = "local"
 

@@ -20,6 +20,7 @@ from splitbrain.contracts.errors import CapabilityError, HarnessError
 from splitbrain.contracts.fault import Link
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import (
+    OUTPUT,
     Address,
     Capability,
     DeploymentSpec,
@@ -36,7 +37,7 @@ from splitbrain.runtimes.local import sweep
 from splitbrain.runtimes.local.clocks import LocalClocks, clocks_of
 from splitbrain.runtimes.local.control import HostLink, HostLinks
 from splitbrain.runtimes.local.disks import LocalDisks
-from splitbrain.runtimes.local.launch import OUTPUT, start_host, take_address
+from splitbrain.runtimes.local.launch import start_host, take_address
 from splitbrain.runtimes.local.mode import (
     Mode,
     Way,

@@ -4,8 +4,9 @@ Must never start or stop a node: the runtime does.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ from splitbrain.contracts.log import LOG
 from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import ImageSource, NodeSpec
+from splitbrain.contracts.share_groups import SHARE_GROUPS
+from splitbrain.contracts.state_event import StateEvent
 from splitbrain.contracts.system import (
     CLIENT_PORT,
     ONLY_IMAGES,
@@ -29,7 +32,7 @@ from splitbrain.contracts.system import (
     Tempo,
 )
 from splitbrain.contracts.transforms import TRANSFORM
-from splitbrain.systems.kafka import properties
+from splitbrain.systems.kafka import printed_events, properties
 from splitbrain.systems.kafka.cluster import OF_CLIENTS, USUAL_TOPIC, KafkaCluster
 from splitbrain.systems.kafka.group_settings import (
     CLASSIC,
@@ -44,7 +47,7 @@ from splitbrain.systems.kafka.properties import (
     QUORUM,
     RACKS,
 )
-from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, TRANSACTIONS, Release
+from splitbrain.systems.kafka.releases import ELIGIBLE, RELEASES, SHARES, TRANSACTIONS, Release
 from splitbrain.systems.kafka.segments import replica_logs
 from splitbrain.systems.questions import Endpoints, not_yet
 from splitbrain.systems.servers import Server, ServerSystem
@@ -69,6 +72,7 @@ _ZOOKEEPER: Final = "zookeeper"
 _OWN_RELEASE: Final = "4.3.1"
 _OF_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     ELIGIBLE: ("0",),
+    SHARES: ("0",),
     TRANSACTIONS: ("2",),
     GROUP_PROTOCOL: (CLASSIC,),
     _UNCLEAN: ("false",),
@@ -100,6 +104,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     observers_serve = False
     names_controllers = True
     declares_replica_logs = True
+    declares_state_events = True
     bounds = BOUNDS
     log_patterns = (
         LogPattern(r"\bFATAL\b", "The node gave up."),
@@ -236,6 +241,7 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             **properties.storing(server),
             **properties.replicating(len(brokers), self.setting(_MIN_IN_SYNC)),
             **(properties.in_own_rack(server) if server in brokers and has_racks else {}),
+            **(properties.sharing(len(brokers)) if SHARES in self._release.features else {}),
             **chosen,
         }
 
@@ -254,6 +260,18 @@ class KafkaSystem(KafkaCluster, ServerSystem):
         named = dict(enumerate(runtime.nodes(), 1))
         _, number = max(told.values(), default=(0, 0))
         return msgspec.structs.replace(view, controller=named.get(number))
+
+    def events_printed(
+        self, node: NodeName, lines: Iterable[tuple[int | None, str]]
+    ) -> Iterable[StateEvent]:
+        """Return who leads what, as brokers and controllers print it.
+
+        Of programs that are none of Kafka's only that they printed something.
+        """
+        if self._beside and _is_beside(node):
+            return [StateEvent(node, 0, 0, "started", 0, time=time) for time, _ in islice(lines, 1)]
+        topic, number = self._driver.first
+        return printed_events.state_events(node, lines, f"{topic}-{number}")
 
     def recovered(self, runtime: Endpoints) -> None:
         """Return when all brokers name the same controller, too."""
@@ -279,12 +297,19 @@ class KafkaSystem(KafkaCluster, ServerSystem):
 
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Logs, sets whose elements are records, groups of consumers, and transforms."""
-        return (*super().workloads(state_machine), GROUPS, TRANSFORM)
+        shares = SHARES in self.settings and self.setting(SHARES) == "1"
+        others = (GROUPS, TRANSFORM, SHARE_GROUPS)[: 3 if shares else 2]
+        return (*super().workloads(state_machine), *others)
 
     def allowed(self) -> Sequence[AllowedAnomaly]:
         """Return what a coordinator answers that was replaced and does not know it, too."""
         why = "a coordinator that was replaced and does not know it answers, too"
-        return (*super().allowed(), AllowedAnomaly(GROUPS, "stale-offset", why))
+        why_too = "a leader that was replaced and does not know it delivers, too"
+        return (
+            *super().allowed(),
+            AllowedAnomaly(GROUPS, "stale-offset", why),
+            AllowedAnomaly(SHARE_GROUPS, "stale-delivery", why_too),
+        )
 
     def driver_options(self) -> dict[str, str]:
         """Return what groups and transforms are told, too."""

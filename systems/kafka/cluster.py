@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from splitbrain.contracts.errors import HarnessError, in_one_line
+from splitbrain.contracts.errors import HarnessError, UsageError, in_one_line
 from splitbrain.contracts.log import LOG
 from splitbrain.contracts.operations import Client
 from splitbrain.contracts.system import (
@@ -31,6 +31,22 @@ OF_CLIENTS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "late.ends": ("no", "yes"),
     "late.records": ("no", "yes"),
 }
+
+
+def count_of(given: Mapping[str, str], name: str, most: int) -> int | None:
+    """Return a setting that is a number of things, None where it is not given.
+
+    Raises:
+        UsageError: it is none, or too large.
+    """
+    text = given.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+        raise UsageError(
+            f"--setting {name} cannot be {text!r}", f"Give a whole number from 1 to {most}"
+        )
+    return int(text)
 
 
 class KafkaCluster(System):

@@ -19,12 +19,13 @@ from splitbrain.contracts.groups import GROUPS
 from splitbrain.contracts.log import LOG, LOGS
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.share_groups import SHARE_GROUPS
 from splitbrain.contracts.system import AllowedAnomaly, LeaderView, ReadsSpeakFor, Tempo
 from splitbrain.contracts.transforms import TRANSFORM
 from splitbrain.systems.compose_file.drivers.driver import Driver
 from splitbrain.systems.kafka.access import OPEN
 from splitbrain.systems.kafka.client import KafkaClient, Topic
-from splitbrain.systems.kafka.cluster import USUAL_TOPIC
+from splitbrain.systems.kafka.cluster import USUAL_TOPIC, count_of
 from splitbrain.systems.kafka.coordinator import (
     OFFSETS,
     GroupKind,
@@ -66,6 +67,8 @@ from splitbrain.systems.kafka.producer import (
     ProducerKind,
 )
 from splitbrain.systems.kafka.properties import CLIENT_RACK, OWN_RACK, RACKS
+from splitbrain.systems.kafka.share_groups import ShareGroupClient
+from splitbrain.systems.kafka.share_sessions import begin_at_the_start
 from splitbrain.systems.kafka.transforms import TransformClient
 from splitbrain.systems.questions import not_yet
 
@@ -92,6 +95,7 @@ _CHOICES: Final = {
 _TRANSACTIONS_END_S: Final = TRANSACTION_TIMEOUT_MS / 1000 + 2 * 10
 _PARTITIONS_MAX: Final = 1000
 _GROUP: Final = "splitbrain-group"
+_CLIENTS: Final = {GROUPS: GroupClient, TRANSFORM: TransformClient, SHARE_GROUPS: ShareGroupClient}
 _NOBODY: Final = LeaderView(None, None)
 #: Members whose clients are gone have a session from whoever coordinates them now.
 _MEMBERS_GONE_S: Final = 2 * SESSION_MS / 1000
@@ -141,9 +145,9 @@ class KafkaDriver(Driver):
             commits_offsets_apart=chosen[OFFSETS_GO] == APART,
             reads_offsets_plainly=chosen[OFFSETS_READ] == PLAIN,
         )
-        of_offsets = workload in (GROUPS, TRANSFORM)
+        of_offsets = workload in _CLIENTS
         usual = len(LOGS) if of_offsets else 12
-        partitions = _count(options, "partitions", _PARTITIONS_MAX) or usual
+        partitions = count_of(options, "partitions", _PARTITIONS_MAX) or usual
         if (workload == LOG or of_offsets) and partitions < len(LOGS):
             raise UsageError(
                 f"--setting partitions={partitions} leaves no place for {len(LOGS)} logs",
@@ -164,7 +168,7 @@ class KafkaDriver(Driver):
         self._free_ids: list[str] = []
         self.access = OPEN
         self._settled_at: float | None = None
-        self._replicas = _count(options, "replicas", _REPLICAS_MAX)
+        self._replicas = count_of(options, "replicas", _REPLICAS_MAX)
 
     async def prepare(self, there: Address) -> None:
         """Make the topic; raises HarnessError unless this broker knows it, with its leaders."""
@@ -179,6 +183,8 @@ class KafkaDriver(Driver):
                         view = await connection.view(self._topic.name)
                     if self._group:
                         await find_coordinator(connection, self._group.name)
+                        if self._workload == SHARE_GROUPS:
+                            await begin_at_the_start(connection, self._group.name)
             except RefusedError as error:
                 raise _unfit(f"it names no coordinator of groups yet: {error.name}") from error
             except EOFError as error:
@@ -234,7 +240,7 @@ class KafkaDriver(Driver):
         """Return a fresh client, which asks this node first."""
         targets = {**self.targets, node: there}
         if self._group:
-            kind = GroupClient if self._workload == GROUPS else TransformClient
+            kind = _CLIENTS[self._workload]
             return kind(node, targets, self._topic, self._group, self.access)
         own_id = self._free_ids.pop(0) if self._free_ids else f"splitbrain-{uuid.uuid4()}"
         return KafkaClient(node, targets, self._topic, own_id, self._free_ids.append, self.access)
@@ -254,9 +260,12 @@ class KafkaDriver(Driver):
 
     async def leader_of_first(self, timeout_s: float) -> LeaderView:
         """Return who says that it leads the first partition, or coordinates the group."""
-        if self._group:
-            return await self._leader_of(OFFSETS, partition_of(self._group.name), timeout_s)
-        return await self._leader_of(self._topic.name, 0, timeout_s)
+        return await self._leader_of(*self.first, timeout_s)
+
+    @property
+    def first(self) -> tuple[str, int]:
+        """The first partition, or the one of the topic of offsets that the group is in."""
+        return (OFFSETS, partition_of(self._group.name)) if self._group else (self._topic.name, 0)
 
     async def controllers(
         self, timeout_s: float, *, has_zookeeper: bool
@@ -364,7 +373,7 @@ class KafkaDriver(Driver):
             raise _unfit(f"{' and '.join(found) or 'nobody'} would coordinate the group")
         if self._settled_at is None:
             self._settled_at = time.monotonic()
-        has_members = self._workload == GROUPS
+        has_members = self._workload != TRANSFORM
         if has_members and time.monotonic() - self._settled_at < _MEMBERS_GONE_S:
             raise _unfit("members that are gone may be in the group yet")
 
@@ -387,14 +396,3 @@ class KafkaDriver(Driver):
 
 def _unfit(problem: str) -> HarnessError:
     return not_yet("kafka", "use the brokers", problem)
-
-
-def _count(options: Mapping[str, str], name: str, most: int) -> int | None:
-    text = options.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
-        raise UsageError(
-            f"--setting {name} cannot be {text!r}", f"Give a whole number from 1 to {most}"
-        )
-    return int(text)

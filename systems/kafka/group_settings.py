@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from splitbrain.contracts.share_groups import DELIVERIES_MAX
+
 #: Setting of a run, under the name that consumers have for it.
 GROUP_PROTOCOL: Final = "group.protocol"
 #: Members agree on a generation by way of a leader, who shares out; or the coordinator shares out,
@@ -25,6 +27,19 @@ OF_BROKERS: Final[Mapping[str, str]] = {
     "group.consumer.session.timeout.ms": str(SESSION_MS),
     "group.consumer.min.heartbeat.interval.ms": str(REBALANCE_MS),
     "group.consumer.heartbeat.interval.ms": str(REBALANCE_MS),
+}
+#: How long what a member of a share group has acquired is its own.
+_LOCK_MS: Final = 2000
+#: Of brokers that have share groups.
+OF_SHARING_BROKERS: Final[Mapping[str, str]] = {
+    "group.share.min.record.lock.duration.ms": str(_LOCK_MS // 2),
+    "group.share.record.lock.duration.ms": str(_LOCK_MS),
+    "group.share.delivery.count.limit": str(DELIVERIES_MAX),
+    "group.share.min.session.timeout.ms": str(SESSION_MS),
+    "group.share.session.timeout.ms": str(SESSION_MS),
+    "group.share.min.heartbeat.interval.ms": str(REBALANCE_MS),
+    "group.share.heartbeat.interval.ms": str(REBALANCE_MS),
+    "share.coordinator.state.topic.num.partitions": str(OFFSETS_PARTITIONS),
 }
 #: Of transforms: whether the offset of what was read is committed in the transaction of the
 #: outputs, or by itself behind it, so that it may be lost where these are not.

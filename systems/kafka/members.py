@@ -4,6 +4,7 @@ A member says that it lives only when it is asked to read; one that is not asked
 as a consumer is whose process is frozen. Source: KIP-62, KIP-394 (member ids), KIP-848.
 """
 
+import base64
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -49,6 +50,14 @@ class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=_MESSAGES):
 
 
 class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=_MESSAGES):
+    """Answer to it; registers itself."""
+
+
+class ShareGroupHeartbeatRequest(ApiMessage, load_json=_MESSAGES):
+    """Request of KIP-932, which the library lacks."""
+
+
+class ShareGroupHeartbeatResponse(ApiMessage, load_json=_MESSAGES):
     """Answer to it; registers itself."""
 
 
@@ -205,10 +214,10 @@ class EpochMember:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
-        self._id = str(uuid.uuid4())
+        self._id = _new_id()
         self._epoch = 0
         #: Of the topic; any of its messages has it.
-        self._topic_id = uuid.UUID(int=0)
+        self.topic_id = uuid.UUID(int=0)
         self.logs: Sequence[str] = ()
         self.positions: dict[str, int] = {}
 
@@ -226,7 +235,7 @@ class EpochMember:
                 self._lose()
                 if was_member:
                     continue
-                self._id = str(uuid.uuid4())
+                self._id = _new_id()
             require_none(answer.error_code)
             self._epoch = answer.member_epoch
             if answer.assignment is None:
@@ -240,13 +249,13 @@ class EpochMember:
         """Leave; whatever the answer, it is no member any more."""
         request = self._heartbeat(_LEAVES)
         self._lose()
-        self._id = str(uuid.uuid4())
+        self._id = _new_id()
         require_none((await self._coordinator.ask(request)).error_code)
 
     def _given(self, assignment: Any) -> tuple[str, ...]:
         partitions: list[int] = []
         for topic in assignment.topic_partitions:
-            self._topic_id = topic.topic_id
+            self.topic_id = topic.topic_id
             partitions += topic.partitions
         return tuple(map(str, sorted(partitions)))
 
@@ -254,7 +263,7 @@ class EpochMember:
         """Return a request with all that there is to tell, whose answer has the whole, too."""
         kind: Any = ConsumerGroupHeartbeatRequest
         owned = kind.TopicPartitions(
-            topic_id=self._topic_id, partitions=[int(log) for log in self.logs]
+            topic_id=self.topic_id, partitions=[int(log) for log in self.logs]
         )
         return kind(
             version=_EPOCH_VERSION,
@@ -268,6 +277,36 @@ class EpochMember:
 
     def _lose(self) -> None:
         self._epoch, self.logs, self.positions = 0, (), {}
+
+
+class ShareMember(EpochMember):
+    """Member of a share group: whoever gets its logs besides, it gives nothing up."""
+
+    @property
+    def name(self) -> str:
+        """Its id, which it chose."""
+        return self._id
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is one as far as it knows."""
+        return self._epoch > 0
+
+    def _heartbeat(self, epoch: int) -> Any:
+        kind: Any = ShareGroupHeartbeatRequest
+        return kind(
+            version=_EPOCH_VERSION,
+            group_id=self._coordinator.group.name,
+            member_id=self._id,
+            member_epoch=epoch,
+            rack_id=None,
+            subscribed_topic_names=[self._coordinator.group.topic],
+        )
+
+
+def _new_id() -> str:
+    """Return an id in Kafka's form: its releases before 4.2 take no other of a share group."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
 
 
 def shared_out(members: Sequence[str]) -> dict[str, list[int]]:

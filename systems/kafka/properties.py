@@ -144,6 +144,16 @@ def replicating(brokers: int, min_in_sync: str) -> dict[str, str]:
     }
 
 
+def sharing(brokers: int) -> dict[str, str]:
+    """Return what brokers of share groups are told, by how many they are."""
+    replicas = min(brokers, _REPLICAS_MAX)
+    return {
+        **group_settings.OF_SHARING_BROKERS,
+        "share.coordinator.state.topic.replication.factor": str(replicas),
+        "share.coordinator.state.topic.min.isr": str(min(_IN_SYNC_OF_TRANSACTIONS, replicas)),
+    }
+
+
 def _listening(server: Server, at_peers: str, *others: str) -> dict[str, str]:
     """Return the listeners of a broker; ``others`` are names of those that it only connects to."""
     names = ("PLAINTEXT", at_peers, *others)

@@ -15,6 +15,8 @@ from splitbrain.systems.kafka.group_settings import CLASSIC, CONSUMER
 ELIGIBLE: Final = "eligible.leader.replicas.version"
 #: Of the cluster and its clients (KIP-890), decided at formatting, too.
 TRANSACTIONS: Final = "transaction.version"
+#: Whether there are share groups (KIP-932).
+SHARES: Final = "share.version"
 #: Whether a broker asks the coordinator before it appends a record of a transaction.
 VERIFIES: Final = "transaction.partition.verification.enable"
 
@@ -40,7 +42,7 @@ _VERIFYING: Final = {VERIFIES: ("true", "false")}
 _COMMITS: Final = {"offsets.commit.required.acks": ("-1", "1")}
 _TRANSACTIONS_OF_4: Final = {TRANSACTIONS: ("2", "1")}
 _OF_4: Final = Release(
-    {ELIGIBLE: ("1", "0"), **_TRANSACTIONS_OF_4},
+    {ELIGIBLE: ("1", "0"), **_TRANSACTIONS_OF_4, SHARES: ("1", "0")},
     _VERIFYING,
     group_protocols=(CLASSIC, CONSUMER),
     has_zookeeper=False,

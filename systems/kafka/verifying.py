@@ -17,6 +17,7 @@ from splitbrain.contracts.runtime import STANDING, Address
 from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.contracts.trial import StandingOptions
 from splitbrain.systems.kafka.access import OPEN, Access, read_access
+from splitbrain.systems.kafka.cluster import count_of
 from splitbrain.systems.kafka.errors import NO_ERROR, NOT_CONTROLLER, NotKafkaError, RefusedError
 from splitbrain.systems.kafka.exchange import KafkaConnection, opened
 from splitbrain.systems.kafka.standing import (
@@ -166,8 +167,10 @@ async def _found(connection: KafkaConnection, options: StandingOptions, access: 
             f"the cluster has {len(view.brokers)} brokers, and at most {NODES_MAX} can be asked",
             "Name a smaller cluster",
         )
-    replicas = _number(options, REPLICAS, min(len(view.brokers), _REPLICAS), len(view.brokers))
-    in_sync = _number(options, MIN_IN_SYNC, min(replicas, _IN_SYNC), replicas)
+    replicas = count_of(options.settings, REPLICAS, len(view.brokers)) or min(
+        len(view.brokers), _REPLICAS
+    )
+    in_sync = count_of(options.settings, MIN_IN_SYNC, replicas) or min(replicas, _IN_SYNC)
     asked = (topic, len(LOGS), replicas, round(_TIMEOUT_S * 500), {MIN_IN_SYNC: str(in_sync)})
     code = await connection.create(*asked)
     for there in view.brokers.values() if code == NOT_CONTROLLER else ():
@@ -184,15 +187,6 @@ async def _found(connection: KafkaConnection, options: StandingOptions, access: 
             return _Found(dict(view.brokers), topic, replicas, configs, version)
         # This broker has yet to hear of the topic.
         await asyncio.sleep(0.1)
-
-
-def _number(options: StandingOptions, name: str, usual: int, most: int) -> int:
-    text = options.settings.get(name, str(usual))
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
-        raise UsageError(
-            f"--setting {name} cannot be {text!r}", f"Give a whole number from 1 to {most}"
-        )
-    return int(text)
 
 
 async def _removed(found: _Found, access: Access) -> None:

@@ -28,7 +28,13 @@ def test_acknowledged_records_outlive_a_leader_that_is_killed(tmp_path: Path) ->
     code, found, output = run(tmp_path, *KAFKA, *options)
     assert code == 0, output
     assert found.vacuous == ()
-    assert verdicts(found)["replicas"] == "valid"
+    judged = {name: verdicts(found)[name] for name in ("replicas", "split-brain")}
+    assert judged == {"replicas": "valid", "split-brain": "valid"}
+    # The brokers' own words tell who led when.
+    figures = next(each.figures for each in found.checkers if each.checker == "split-brain")
+    assert figures["nodes-with-events"] == 3
+    assert figures["epochs-led"] >= 2
+    assert figures["epochs-of-parts"] > 12
     assert leftovers(found.run_folder) == ""
 
 
@@ -69,6 +75,20 @@ def test_every_release_keeps_its_promise_whoever_has_its_metadata(
     code, found, output = run(tmp_path, "--system", system, *options, *settings)
     assert code == 0, output
     assert found.faults
+    assert verdicts(found)["split-brain"] == "valid"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["4.3.1", "4.1.2"])
+def test_a_share_group_delivers_all_and_nothing_that_is_settled(
+    tmp_path: Path, version: str
+) -> None:
+    # Where brokers are cut off 4.3.1 does not always keep it: see docs/systems/kafka.md.
+    system = ("--system", f"kafka@{version}", "--workload", "share-groups")
+    options = ("--nemesis", "kill", "--time-limit", "60")
+    code, found, output = run(tmp_path, *system, *options)
+    assert code == 0, output
+    assert verdicts(found)["share-groups"] == "valid"
 
 
 @pytest.mark.nightly

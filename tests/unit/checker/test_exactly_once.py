@@ -9,6 +9,7 @@ import pytest
 
 from splitbrain.checker import exactly_once
 from splitbrain.checker.exactly_once import KINDS, problem_with
+from splitbrain.checker.logs import whole
 from splitbrain.checker.names import KINDS as KINDS_BY_CHECKER
 from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import Verdict
@@ -263,12 +264,12 @@ MUTANTS = {
     ),
     "no offset is unknown": ("self._committed.get(log, 0)", "self._committed.get(log) or None"),
     "values of outputs are no matter": (
-        "if whole is not None and _value_at(whole, offset) != value:",
+        "if whole is not None and value_at(whole, offset) != value:",
         "if whole is not None and offset not in whole.records:",
     ),
     "places of outputs are no matter": (
-        "if whole is not None and _value_at(whole, offset) != value:",
-        "if whole is not None and _value_at(whole, offset) not in (value, _NOTHING):",
+        "if whole is not None and value_at(whole, offset) != value:",
+        "if whole is not None and value_at(whole, offset) != value and offset in whole.records:",
     ),
     "strange outputs are no matter": (
         "for output, value in self._strangers:",
@@ -286,18 +287,12 @@ MUTANTS = {
         "if each.f == TRANSFORM and each.type",
         "if each.f in (TRANSFORM, ABANDON) and each.type",
     ),
-    "inputs may go": ("if was_there and _value_at", "if False and _value_at"),
-    "later inputs count": ("if was_there and _value_at", "if _value_at"),
+    "inputs may go": ("if was_there and value_at", "if False and value_at"),
+    "later inputs count": ("if was_there and value_at", "if value_at"),
     "outputs need not be read": (
         "return all(log in self._whole for log in OUTPUTS)",
         "return True",
     ),
-    "a read that a transaction stopped is whole": (
-        " or part.out_of_reach is not None",
-        "",
-    ),
-    "the first read counts": ("or part.position > known.end:", "or False:"),
-    "the last read counts": ("or part.position > known.end:", "or True:"),
     "the last answer counts": (
         "max(known.get(log, 0), told.get(log) or 0)",
         "(told.get(log) or 0)",
@@ -328,6 +323,16 @@ MUTANTS = {
     ),
 }
 
+#: Mutants of the reader of whole logs.
+MUTANTS_OF_READS = {
+    "a read that a transaction stopped is whole": (
+        " or part.out_of_reach is not None",
+        "",
+    ),
+    "the first read counts": ("or part.position > known.end:", "or False:"),
+    "the last read counts": ("or part.position > known.end:", "or True:"),
+}
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_transforms_are_judged(name: str) -> None:
@@ -340,6 +345,16 @@ def test_a_mutant_is_told_apart(name: str) -> None:
     wrong: Check = mutated(exactly_once, *MUTANTS[name]).check
     assert any(
         kinds_and_verdict(wrong, written.operations) != (kinds, verdict)
+        for written, kinds, verdict in CASES.values()
+    )
+
+
+@pytest.mark.parametrize("name", MUTANTS_OF_READS)
+def test_a_mutant_of_reads_is_told_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = mutated(whole, *MUTANTS_OF_READS[name]).whole_logs
+    monkeypatch.setattr(exactly_once, "whole_logs", wrong)
+    assert any(
+        kinds_and_verdict(exactly_once.check, written.operations) != (kinds, verdict)
         for written, kinds, verdict in CASES.values()
     )
 

@@ -47,9 +47,13 @@ CASES = [
     ("log", {}),
     ("groups", {}),
     ("transform", {}),
+    ("share-groups", {}),
 ]
 #: Workloads whose operations have no key: their parts do.
-OF_PARTS = ("groups", "list-append", "log", "long-fork", "rows", "rw-register", "transform")
+OF_PARTS = (
+    *("groups", "list-append", "log", "long-fork", "rows", "rw-register", "share-groups"),
+    "transform",
+)
 #: Operations on a key before it is given up, where that is not 200; None: there is one key.
 PER_KEY = {"set": 500, "topics": 60, "unique-ids": None, **dict.fromkeys(OF_PARTS)}
 #: Functions of the final reads, where that is not ``read``; None: nothing can be read.
@@ -116,6 +120,7 @@ def test_every_function_of_a_workload_is_declared(name: str, options: dict[str, 
         ({"send", "poll"}, "log"),
         ({"send", "consume", "commit"}, "groups"),
         ({"send", "transform", "fetch-offsets"}, "transform"),
+        ({"send", "acquire", "settle"}, "share-groups"),
         ({"never-heard-of"}, "register"),
     ],
 )

@@ -219,7 +219,8 @@ def test_data_of_nodes_are_read_through_no_link(
     assert foreign_entry(run) is None
     target = run / "nodes" / "n1" / "log.jsonl"
     target.unlink()
-    told = dump_log((system("kraft"), NodeName("n1"), RunFolder(run)), None)  # type: ignore[arg-type]
+    payload = (system("kraft"), NodeName("n1"), RunFolder(run), None)
+    told = dump_log(payload, None)  # type: ignore[arg-type]
     assert told is not None
     assert "inner/0.log, so that nothing of them is read" in told
     assert not target.exists()

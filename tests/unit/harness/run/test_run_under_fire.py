@@ -4,15 +4,18 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
 import pytest
 
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.committed import ReplicaLog, ReplicaRecord
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.folder.manifest import MANIFEST_NAME
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.pool.limits import Limits
@@ -20,6 +23,7 @@ from splitbrain.harness.report.publishing import judge_and_publish
 from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal
+from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.judged_runs import edit, judged_run, rewrite, verdict_of, verdicts
 from tests.unit.harness.run_fake import FakeRun, before, fault
@@ -116,6 +120,8 @@ from splitbrain.contracts.committed import CommittedLog
 class HangingSystem:
     declares_committed_logs = True
     declares_replica_logs = False
+    declares_state_events = False
+    tells_events_at_once = False
 
     def committed_log(self, node, data):
         if node == "n1":
@@ -149,6 +155,36 @@ def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
         "n1: the dump of its log failed: time budget of 1 s used up, stopped",
         "n2: the dump of its log failed: crashed: its worker was ended by signal 9",
     ]
+
+
+def test_what_nodes_printed_of_their_roles_is_evidence(tmp_path: Path) -> None:
+    """Times are those of the engine before each line, counted from the beginning of the run."""
+    from splitbrain.harness.run import log_collection
+
+    class Printing(FakeSystem):
+        declares_committed_logs = False
+
+        def events_printed(
+            self, node: NodeName, lines: Iterable[tuple[int | None, str]]
+        ) -> Iterable[StateEvent]:
+            for sequence, (time, line) in enumerate(lines):
+                yield StateEvent(node, sequence, 0, "fatal", 1, reason=line, time=time)
+
+    folder, node, silent = RunFolder(tmp_path), NodeName("n1"), NodeName("n2")
+    for name in (node, silent):
+        (folder.node(name) / "data").mkdir(parents=True)
+    (folder.node(node) / "output.log").write_bytes(
+        b"1970-01-01T00:01:02.25Z first\n1970-01-01T00:01:03.000000001Z \xff\nno time\n"
+    )
+    problems = log_collection.dump_logs(Printing(FakeQuorum()), folder, [node, silent], 60 * 10**9)
+    decoder = msgspec.json.Decoder(StateEvent)
+    told = [decoder.decode(line) for line in folder.state_events(node).read_bytes().splitlines()]
+    assert [(event.time, event.reason) for event in told] == [
+        (2_250_000_000, "first"),
+        (3_000_000_001, "\N{REPLACEMENT CHARACTER}"),
+        (None, "no time"),
+    ]
+    assert (problems, folder.state_events(silent).exists()) == ([], False)
 
 
 @pytest.mark.parametrize("step", ["collect", "teardown", "kill"])

@@ -58,8 +58,8 @@ def test_nodes_are_brokers_and_voters_and_know_each_other(tmp_path: Path) -> Non
     commands = {node.command for node in spec.nodes}
     assert len(commands) == 1
     assert {node.image for node in spec.nodes} == {"splitbrain-kafka-4.3.1"}
-    features = ("eligible.leader.replicas.version=1", "transaction.version=2")
-    assert commands.pop()[-4:] == ("--feature", features[0], "--feature", features[1])
+    features = ("eligible.leader.replicas.version=1", "transaction.version=2", "share.version=1")
+    assert commands.pop()[-6:] == tuple(word for name in features for word in ("--feature", name))
     found = configuration(tmp_path, system, "n2")
     assert found["node.id"] == "2"
     assert found["controller.quorum.voters"] == "1@n1:9093,2@n2:9093,3@n3:9093"
@@ -141,7 +141,11 @@ def test_each_release_is_an_image_of_its_own_with_its_locks() -> None:
 @pytest.mark.parametrize(
     ("version", "words", "has_verification", "advertises"),
     [
-        ("4.1.2", ["eligible.leader.replicas.version=1", "transaction.version=2"], True, True),
+        (
+            "4.1.2",
+            ["eligible.leader.replicas.version=1", "transaction.version=2", "share.version=1"],
+            *(True, True),
+        ),
         ("4.0.2", ["eligible.leader.replicas.version=0", "transaction.version=2"], True, True),
         ("3.9.2", [], True, True),
         ("3.6.2", [], True, False),
@@ -248,3 +252,54 @@ def test_nodes_beside_the_brokers_are_not_asked_by_clients() -> None:
     assert system.observers(system.experiment) == ("c1",)
     assert not system.observers_serve
     assert set(system._driver_at(NowhereWithControllers()).targets) == {"n1", "n2"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "main"), [("log", "splitbrain-0"), ("groups", "__consumer_offsets-2")]
+)
+def test_roles_are_those_of_the_partition_by_which_faults_are_aimed(
+    workload: str, main: str
+) -> None:
+    system = system_with()
+    assert system.experiment is not None
+    system.experiment = msgspec.structs.replace(system.experiment, workload=workload)
+    lines = [
+        f"[Broker id=1] Follower {name} starts at leader epoch 4 from offset 0. Current leader is 2"
+        for name in ("splitbrain-0", "__consumer_offsets-2")
+    ]
+    told = [*system.events_printed(NodeName("n1"), enumerate(lines))]
+    parts = {event.detail.get("part", main): event.kind for event in told}
+    assert parts == {name: "role" if name == main else "part" for name in parts}
+    assert len(parts) == 2
+    assert (system.declares_state_events, system.tells_events_at_once) == (True, False)
+
+
+def test_of_programs_that_are_none_of_kafkas_it_is_known_that_they_started() -> None:
+    system = system_with(3, "3.9.2", controllers="1", metadata="zookeeper")
+    told = [*system.events_printed(NodeName("c1"), [(7, "ZooKeeper here"), (8, "again")])]
+    assert [(event.node, event.kind, event.time) for event in told] == [("c1", "started", 7)]
+    assert [*system.events_printed(NodeName("c1"), [])] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "shares"),
+    [
+        ("4.3.1", {}, True),
+        ("4.1.2", {}, True),
+        ("4.3.1", {"share_version": "0"}, False),
+        ("4.3.1", {"controllers": "1", "metadata": "splitbrain"}, False),
+        ("4.0.2", {}, False),
+        ("3.9.2", {}, False),
+    ],
+)
+def test_share_groups_are_those_of_releases_that_have_them(
+    tmp_path: Path, version: str, settings: dict[str, str], shares: bool
+) -> None:
+    system = system_with(3, version, **settings)
+    assert ("share-groups" in system.workloads(None)) is shares
+    found = configuration(tmp_path, system, "n1")
+    of_release = version in ("4.3.1", "4.1.2")
+    assert ("group.share.record.lock.duration.ms" in found) is of_release
+    if of_release:
+        assert found["share.coordinator.state.topic.replication.factor"] == "3"
+        assert found["share.coordinator.state.topic.min.isr"] == "2"

@@ -1,0 +1,1 @@
+"""Histories of share groups: which records members were given, for how long, and settled."""
