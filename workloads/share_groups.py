@@ -24,7 +24,7 @@ from splitbrain.workloads.plain import PlainWorkload
 
 #: Operations of a slot for which it stays what it is.
 _STRETCH: Final = 120
-_MIX_OF_MEMBERS: Final = ((ACQUIRE, 50), (SETTLE, 35), (SEND, 25), (LEAVE, 2))
+_MIX_OF_MEMBERS: Final = ((ACQUIRE, 40), (SETTLE, 20), (SEND, 50), (LEAVE, 2))
 _MIX_OF_KINDS: Final = ((ACCEPT, 16), (RELEASE, 3), (REJECT, 1))
 _FUNCTIONS: Final[Functions] = {
     SEND: Function("changes"),
