@@ -1,9 +1,9 @@
 """Times for which a member of a share group surely holds what it was given; pure.
 
 A hold is over when its lock expires, when its member settles or leaves, and whenever the leader
-forgets the member, of which nobody is told: their connection broke (KAFKA-19015), or another leader
-came. So a hold is sure only up to the last operation of its client that the same leader answered to
-the same member, in the same epoch: then it was in force when that one was asked for. A client whose
+forgets the member, of which nobody is told: their connection broke, or another leader came. So a
+hold is sure only up to the last operation of its client that the same leader answered to the same
+member, in the same epoch: then it was in force when that one was asked for. A client whose
 connection broke must tell so, and not go on by a new one as if nothing had been: its log is
 unanswered or unclear, or it tells no epochs.
 """
