@@ -42,8 +42,12 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     parts = _Parts()
     reigned = parts.found_in(lambda: reigns(evidence.state_events, fault_windows(evidence.faults)))
     differing = parts.found_in(lambda: differing_offsets(logs))
+    led = parts.found_in(lambda: sorted(_leaders_of_parts(evidence.state_events).items()))
     kinds = (
-        parts.found_in(lambda: _two_leaders(reigned, evidence.state_events)),
+        [
+            *parts.found_in(lambda: _two_leaders_of_parts(led)),
+            *parts.found_in(lambda: _two_leaders(reigned, evidence.state_events)),
+        ],
         parts.found_in(lambda: conflicts_at(logs, differing[:NAMED_MAX])),
         parts.found_in(lambda: _epochs_going_back(logs)),
         parts.found_in(lambda: _groundless_successes(evidence) if evidence.converged else []),
@@ -54,7 +58,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
         "nodes-with-events": sum(bool(events) for events in evidence.state_events.values()),
         "nodes-with-logs": len(logs),
         "epochs-led": len({reign.epoch for reign in reigned}),
-        "epochs-of-parts": len(_leaders_of_parts(evidence.state_events)),
+        "epochs-of-parts": len(led),
         "epochs-with-two-leaders": len(two_leaders),
         "conflicting-offsets": len(differing),
         "groundless-successes": len(groundless),
@@ -147,7 +151,7 @@ def _two_leaders(
         for event in events:
             if event.kind == "role" and event.leader is not None:
                 ids_by_epoch.setdefault(event.epoch, {}).setdefault(event.leader, node)
-    violations = _two_leaders_of_parts(state_events)
+    violations: list[dict[str, Any]] = []
     for epoch in sorted(nodes_by_epoch.keys() | ids_by_epoch.keys()):
         leaders = nodes_by_epoch.get(epoch, {})
         followed = ids_by_epoch.get(epoch, {})
@@ -170,7 +174,7 @@ def _two_leaders(
 
 
 def _two_leaders_of_parts(
-    state_events: Mapping[str, Sequence[StateEvent]],
+    led: Iterable[tuple[tuple[str, int], Mapping[int, str]]],
 ) -> list[dict[str, Any]]:
     """Return epochs of parts for which nodes name different leaders, each by its number."""
     return [
@@ -182,7 +186,7 @@ def _two_leaders_of_parts(
             + ", ".join(f"{node} took {leader}" for leader, node in sorted(leaders.items()))
             + ".",
         }
-        for (part, epoch), leaders in sorted(_leaders_of_parts(state_events).items())
+        for (part, epoch), leaders in led
         if len(leaders) > 1
     ]
 

@@ -149,13 +149,13 @@ def problem_with(operation: PairedOperation) -> str | None:
     if f == LEAVE:
         is_told = answer is None or isinstance(answer, str)
         return None if is_told else f"it answers the member that left, and not {shown(answer)}"
-    if f == SETTLE:
-        words = f"{MEMBER}, {SETTLED}, {UNCLEAR}, {EPOCHS}"
-        is_answer = _is_settlement(answer)
-    else:
-        words = f"{MEMBER}, {RECORDS}, {EPOCHS}, {UNANSWERED}, {LOCK_MS}"
-        is_answer = (operation.final and answer is None) or _is_acquired(answer)
-    return None if is_answer else f"the answer of {f} tells {words}: {shown(answer)} does not"
+    if f == ACQUIRE and operation.final and answer is None:
+        return None
+    shape = _SETTLEMENT if f == SETTLE else _ACQUIRED
+    words = ", ".join(shape)
+    if _fits(answer, shape):
+        return None
+    return f"the answer of {f} tells {words}: {shown(answer)} does not"
 
 
 def _all_epochs(answer: Mapping[str, Any]) -> Mapping[str, Epochs]:
@@ -163,35 +163,15 @@ def _all_epochs(answer: Mapping[str, Any]) -> Mapping[str, Epochs]:
     return {log: (pair[0], pair[1]) for log, pair in told.items() if pair is not None}
 
 
-def _is_settlement(answer: Any) -> bool:
+def _fits(answer: Any, shape: Mapping[str, Callable[[Any], bool]]) -> bool:
     if not isinstance(answer, Mapping):
         return False
     given = cast("Mapping[str, Any]", answer)
-    return (
-        isinstance(given.get(MEMBER), str)
-        and _is_map(given.get(SETTLED), _is_list_of_offsets)
-        and _is_map(given.get(UNCLEAR), _is_list_of_offsets)
-        and _tells_epochs(given)
-    )
+    return all(word in given and is_one(given[word]) for word, is_one in shape.items())
 
 
-def _is_acquired(answer: Any) -> bool:
-    if not isinstance(answer, Mapping):
-        return False
-    given = cast("Mapping[str, Any]", answer)
-    return (
-        isinstance(given.get(MEMBER), str)
-        and _is_map(given.get(RECORDS), _is_list_of_records)
-        and _tells_epochs(given)
-        and _is_list(given.get(UNANSWERED), _is_name)
-        and type(given.get(LOCK_MS)) is int
-    )
-
-
-def _tells_epochs(given: Mapping[str, Any]) -> bool:
-    if EPOCHS not in given:
-        return False
-    return given[EPOCHS] is None or _is_map(given[EPOCHS], _is_pair_of_epochs)
+def _are_epochs(epochs: Any) -> bool:
+    return epochs is None or _is_map(epochs, _is_pair_of_epochs)
 
 
 def _is_pair_of_epochs(pair: Any) -> bool:
@@ -216,8 +196,8 @@ def _is_offset(offset: Any) -> bool:
     return type(offset) is int and offset >= 0
 
 
-def _is_name(log: Any) -> bool:
-    return isinstance(log, str)
+def _is_name(told: Any) -> bool:
+    return isinstance(told, str)
 
 
 def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
@@ -229,3 +209,19 @@ def _is_map(value: Any, is_item: Callable[[Any], bool]) -> bool:
         return False
     items = cast("Mapping[Any, Any]", value).items()
     return all(isinstance(log, str) and is_item(item) for log, item in items)
+
+
+#: Words of an answer, and whether what stands there makes sense.
+_SETTLEMENT: Final[Mapping[str, Callable[[Any], bool]]] = {
+    MEMBER: _is_name,
+    SETTLED: lambda told: _is_map(told, _is_list_of_offsets),
+    UNCLEAR: lambda told: _is_map(told, _is_list_of_offsets),
+    EPOCHS: _are_epochs,
+}
+_ACQUIRED: Final[Mapping[str, Callable[[Any], bool]]] = {
+    MEMBER: _is_name,
+    RECORDS: lambda told: _is_map(told, _is_list_of_records),
+    EPOCHS: _are_epochs,
+    UNANSWERED: lambda told: _is_list(told, _is_name),
+    LOCK_MS: lambda told: type(told) is int,
+}

@@ -298,8 +298,8 @@ class KafkaSystem(KafkaCluster, ServerSystem):
     def workloads(self, state_machine: str | None) -> Sequence[str]:
         """Logs, sets whose elements are records, groups of consumers, and transforms."""
         shares = SHARES in self.settings and self.setting(SHARES) == "1"
-        others = (GROUPS, TRANSFORM, SHARE_GROUPS)[: 3 if shares else 2]
-        return (*super().workloads(state_machine), *others)
+        of_shares = (SHARE_GROUPS,) if shares else ()
+        return (*super().workloads(state_machine), GROUPS, TRANSFORM, *of_shares)
 
     def allowed(self) -> Sequence[AllowedAnomaly]:
         """Return what a coordinator answers that was replaced and does not know it, too."""
