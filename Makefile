@@ -143,7 +143,8 @@ unit: setup
 # do it for itself) beside what uses one core, and the files of the longer ones are listed, so that
 # nobody collects twelve thousand tests for some hundreds. While the unit tests run, images are
 # made, a browser is installed, and the tests marked alone come one after the other: they mostly
-# wait, and no unit test leaves a dead run where their sweeps would see it.
+# wait, need no image but the quorum's, and no unit test leaves a dead run where their sweeps would
+# see it.
 test: WORKERS = $$(($$(nproc) + 1))
 test: setup ## all that gates a change: containers, Spark and browser too
 	@trap 'kill $$(jobs -p) 2> /dev/null || true' EXIT
@@ -156,13 +157,18 @@ test: setup ## all that gates a change: containers, Spark and browser too
 	echo "checked after $$SECONDS s"
 	bash docker/engine.sh
 	{
+		trap 'kill $$(jobs -p) 2> /dev/null || true' EXIT
 		bash docker/chromium.sh
 		bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
-		$(BIN)/python -m splitbrain.harness.cli.images
-		$(BIN)/python -m tests.containers.more_images
-		$(MAKE) --no-print-directory classes
+		$(BIN)/python -m splitbrain.harness.cli.images kraft
+		{
+			$(BIN)/python -m splitbrain.harness.cli.images
+			$(BIN)/python -m tests.containers.more_images
+			$(MAKE) --no-print-directory classes
+		} > .tools/images.txt 2>&1 & images=$$!
 		mapfile -t alone < <(xargs grep -l "mark\.alone" < .tools/longer.txt)
 		$(PYTEST) -m "$(COSTLY) and alone" --durations=10 "$${alone[@]}"
+		wait $$images || { cat .tools/images.txt; exit 1; }
 	} > .tools/beside.txt 2>&1 & beside=$$!
 	$(PYTEST) -q --numprocesses $$(($(WORKERS) + 1)) --longest-files 15 -m "$(UNIT)" && units=0 || units=$$?
 	echo "unit tests after $$SECONDS s"

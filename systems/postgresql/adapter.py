@@ -51,6 +51,9 @@ PATRONI: Final = "patroni"
 STATUS_TIMEOUT_S: Final = 3.0
 #: Of ``synchronous_standby_names``: no commit waits for a standby.
 NOBODY: Final = "none"
+#: Every other transaction of a client does not wait for any disk, as applications do with what they
+#: can afford to lose.
+MIXED: Final = "mixed"
 _STANDBY_NAMES: Final = re.compile(r"(?:(?:FIRST|ANY) [0-9]+ \([a-z0-9*, ]+\)|[a-z0-9*, ]+)")
 #: Levels that transactions promise, by the setting ``isolation``; PostgreSQL's manual, 13.2.
 _LEVELS: Final[Mapping[str, str]] = {
@@ -108,7 +111,7 @@ class PostgresSystem(ServerSystem):
         "isolation": tuple(ISOLATIONS),
         "reads": ("primary", "any"),
         "writes": ("update", "on-conflict"),
-        "synchronous_commit": ("on", "remote_apply", "remote_write", "local", "off"),
+        "synchronous_commit": ("on", "remote_apply", "remote_write", "local", "off", MIXED),
         "synchronous_standby_names": "*",
         "fsync": ("on", "off"),
         "max_connections": "200",
@@ -255,12 +258,13 @@ class PostgresSystem(ServerSystem):
     def _parameters(self) -> dict[str, str]:
         """Return those that are alike on all servers, as a line of configuration has them."""
         kept, size = _KEPT_LOG_OF_OLD if self.version == "12.3" else _KEPT_LOG
+        commit = self.setting("synchronous_commit")
         return {
             **_CONFIGURATION,
             kept: size,
             "max_connections": self.setting("max_connections"),
             "fsync": self.setting("fsync"),
-            "synchronous_commit": self.setting("synchronous_commit"),
+            "synchronous_commit": "on" if commit == MIXED else commit,
         }
 
     def ready(self, runtime: Endpoints) -> None:
@@ -289,6 +293,7 @@ class PostgresSystem(ServerSystem):
             think_time_s=int(self.setting("think_time_ms")) / 1000,
             holds_open=self.setting("long_transaction") == "yes",
             cancels=self.setting("unanswered_commits") == "cancel",
+            mixes_commits=self.setting("synchronous_commit") == MIXED,
         )
 
         def client(*nodes: NodeName) -> PostgresClient:

@@ -29,6 +29,7 @@ _CONNECT_TIMEOUT_S: Final = 5.0
 #: Longest wait for a COMMIT where it is cancelled then.
 _COMMIT_PATIENCE_S: Final = 0.3
 _NOTHING: Final = "SELECT 1"
+_HASTY: Final = "SET LOCAL synchronous_commit TO off"
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 #: Codes with a name of their own in histories.
 _CLASSES: Final[Mapping[str, str]] = {
@@ -65,6 +66,8 @@ class Manner(msgspec.Struct, frozen=True):
     holds_open: bool = False
     #: Whether a client has the server stop where a COMMIT takes long; else it is left to wait.
     cancels: bool = False
+    #: Whether every other transaction of a client is acknowledged before it is on any disk.
+    mixes_commits: bool = False
 
 
 class PostgresClient(SqlClient):
@@ -82,6 +85,7 @@ class PostgresClient(SqlClient):
         self._held: Any = None
         self._library = library("a client of PostgreSQL")
         self._is_warned = False
+        self._is_hasty = False
 
     def _errors_of_connections(self) -> tuple[type[Exception], ...]:
         found = self._library
@@ -150,7 +154,11 @@ class PostgresClient(SqlClient):
                 raise Refused("standby")
             # Standbys refuse to be serializable.
             isolation = "repeatable-read" if isolation == "serializable" else isolation
-        await connection.execute(f"BEGIN ISOLATION LEVEL {ISOLATIONS[isolation]}")
+        begin = f"BEGIN ISOLATION LEVEL {ISOLATIONS[isolation]}"
+        self._is_hasty = self._manner.mixes_commits and not self._is_hasty
+        if self._is_hasty:
+            begin = f"{begin}; {_HASTY}"
+        await connection.execute(begin)
         value = await self._statements.perform(connection, operation)
         self._is_warned = False
         self._commit_is_sent = True

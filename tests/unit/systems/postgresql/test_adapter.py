@@ -90,6 +90,8 @@ def test_commits_wait_for_standbys_where_there_are_some(
 def test_settings_reach_the_servers(tmp_path: Path) -> None:
     found = configuration(tmp_path, system_with(fsync="off", synchronous_commit="local"), "n2")
     assert (found["fsync"], found["synchronous_commit"]) == ("off", "local")
+    found = configuration(tmp_path, system_with(synchronous_commit="mixed"), "n2")
+    assert found["synchronous_commit"] == "on"
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,14 @@ def test_the_level_is_asked_for(
     assert server.statements[0] == f"BEGIN ISOLATION LEVEL {ISOLATIONS[isolation]}"
 
 
+def test_every_other_transaction_waits_for_no_disk_where_that_is_asked(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(client_of(server, monkeypatch, mixes_commits=True), LOOK, LOOK, LOOK)
+    begins = [each for each in server.statements if each.startswith("BEGIN")]
+    assert ["synchronous_commit TO off" in each for each in begins] == [True, False, True]
+
+
 def test_registers_are_written_and_rows_are_inserted_first_where_that_is_asked(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
