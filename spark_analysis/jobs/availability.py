@@ -24,11 +24,9 @@ Definitions, used by the job and by its reference in the tests:
   without completion count with their invocation.
 """
 
-import functools
-import operator
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, GroupedData, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import ServiceWindow, Unavailability
@@ -55,11 +53,8 @@ def fault_windows(
     # Few rows each at any length of the history, needed in several places: computed once.
     load = _load_by_slot(operations, injected, slot_ns).localCheckpoint(eager=False)
     windows = _windows(load, injected, slot_ns, context_ns).localCheckpoint(eager=False)
-    by_fault = ["run_id", "index"]
-    joined = windows.join(_served(load, windows), by_fault, "left").join(
-        _failover_and_recovery(load, windows, slot_ns), by_fault, "left"
-    )
-    return conform(joined, table_of(ServiceWindow))
+    joined = windows.join(_service(load, windows, slot_ns), ["run_id", "index"], "left")
+    return conform(joined.withColumns(_shares()), table_of(ServiceWindow))
 
 
 def longest_unavailability(operations: DataFrame) -> DataFrame:
@@ -208,69 +203,63 @@ def _first_after(moment: Column) -> Column:
     return sql.array_min(sql.transform(later, lambda other: other["start_ns"]))
 
 
-def _served(load: DataFrame, windows: DataFrame) -> DataFrame:
-    """Return availability and ok ratio of each window's spans, side by side."""
-    nothing, one = sql.lit(0).cast("long"), sql.lit(1).cast("long")
-    invoked = sql.struct("slot", "invoked", "ok", nothing.alias("serving"))
-    served = sql.col("served").alias("slot")
-    serving = sql.struct(
-        served, nothing.alias("invoked"), nothing.alias("ok"), one.alias("serving")
-    )
-    by_slot = (
-        load.select("run_id", sql.inline(sql.array(invoked, serving)))
-        .where(sql.col("slot").isNotNull())
-        .groupBy(*_SLOT)
-        .agg(
-            *(sql.sum(name).alias(name) for name in ("invoked", "ok")),
-            sql.max("serving").alias("serving"),
-        )
-    )
-    spans = {phase: (sql.col(f"first_{phase}"), sql.col(f"end_{phase}")) for phase in _PHASES}
-    figures: dict[str, Column] = {}
-    for phase, (first, end) in spans.items():
-        in_span = (sql.col("slot") >= first) & (sql.col("slot") < end)
-        summed = {
-            name: sql.sum(sql.when(in_span, sql.col(name))) for name in ("serving", "invoked", "ok")
-        }
-        length = sql.max(end - first)
-        # A span without a whole slot has nothing to be judged by.
-        figures[f"availability_{phase}"] = sql.when(
-            length > 0, sql.coalesce(summed["serving"], sql.lit(0)) / length
-        )
-        figures[f"ok_ratio_{phase}"] = sql.when(
-            summed["invoked"] > 0, summed["ok"] / summed["invoked"]
-        )
-    return _beside(windows, by_slot).agg(*(figure.alias(name) for name, figure in figures.items()))
+def _service(load: DataFrame, windows: DataFrame, slot_ns: int) -> DataFrame:
+    """Return what each window's spans have served, and the failover and recovery behind it.
 
-
-def _beside(windows: DataFrame, rows: DataFrame, *conditions: Column) -> GroupedData:
-    """Return the rows of each window's run that meet the conditions, by window."""
-    of_run = rows.withColumnRenamed("run_id", "of_run")
-    condition = functools.reduce(operator.and_, conditions, windows["run_id"] == of_run["of_run"])
-    return sql.broadcast(windows).join(of_run, condition).groupBy("run_id", "index")
-
-
-def _failover_and_recovery(load: DataFrame, windows: DataFrame, slot_ns: int) -> DataFrame:
-    """Return failover, new epoch and recovery of each window; windows with neither are left out."""
-    writes = load.where(sql.col("write_end").isNotNull()).select(
-        "run_id",
-        sql.coalesce("write_start", sql.col("slot") * sql.lit(slot_ns)).alias("write_start"),
-        *("write_end", "epoch"),
-    )
-    write_start, write_end = sql.col("write_start"), sql.col("write_end")
+    One pass over the rows of each run that have to do with a window; one without any is left out.
+    """
+    write_start = sql.coalesce("write_start", sql.col("slot") * sql.lit(slot_ns))
+    write_end, epoch = sql.col("write_end"), sql.col("epoch")
     failed_over = (
         (write_start > sql.col("start_ns"))
-        & (sql.col("epoch") > sql.col("known_epoch"))
+        & (epoch > sql.col("known_epoch"))
         & sql.coalesce(write_end < sql.col("next_after_start"), sql.lit(True))
     )
-    recovered = (write_start >= sql.col("removed_ns")) & sql.coalesce(
-        write_end < sql.col("next_after_end"), sql.lit(True)
+    recovered = (
+        (write_start >= sql.col("removed_ns"))
+        & write_end.isNotNull()
+        & sql.coalesce(write_end < sql.col("next_after_end"), sql.lit(True))
     )
-    failover = sql.min(sql.when(failed_over, sql.struct("write_end", "epoch")))
-    return _beside(windows, writes, failed_over | recovered).agg(
-        ((failover["write_end"] - sql.first("start_ns")) / _NS_PER_MS).alias("failover_ms"),
-        ((sql.min(sql.when(recovered, write_end)) - sql.first("removed_ns")) / _NS_PER_MS).alias(
-            "recovery_ms"
-        ),
-        failover["epoch"].alias("new_epoch"),
+    nearby = _lies_in("slot", "before", "after") | _lies_in("served", "before", "after")
+    figures: dict[str, Column] = {}
+    for phase in _PHASES:
+        invoked, served = (_lies_in(name, phase, phase) for name in ("slot", "served"))
+        figures[f"serving_{phase}"] = sql.size(sql.collect_set(sql.when(served, sql.col("served"))))
+        figures |= {
+            f"{name}_{phase}": sql.sum(sql.when(invoked, sql.col(name)))
+            for name in ("invoked", "ok")
+        }
+    failover = sql.min(sql.when(failed_over, sql.struct(write_end, epoch)))
+    recovery = sql.min(sql.when(recovered, write_end)) - sql.first("removed_ns")
+    figures |= {
+        "failover_ms": (failover["write_end"] - sql.first("start_ns")) / _NS_PER_MS,
+        "recovery_ms": recovery / _NS_PER_MS,
+        "new_epoch": failover["epoch"],
+    }
+    of_run = load.withColumnRenamed("run_id", "of_run")
+    of_window = (windows["run_id"] == of_run["of_run"]) & (nearby | failed_over | recovered)
+    return (
+        sql.broadcast(windows)
+        .join(of_run, of_window)
+        .groupBy("run_id", "index")
+        .agg(*(figure.alias(name) for name, figure in figures.items()))
     )
+
+
+def _lies_in(slot: str, first_phase: str, last_phase: str) -> Column:
+    """Return whether a slot lies whole in the spans of a window's phases."""
+    here = sql.col(slot)
+    return (here >= sql.col(f"first_{first_phase}")) & (here < sql.col(f"end_{last_phase}"))
+
+
+def _shares() -> dict[str, Column]:
+    """Return availability and ok ratio of each window's spans, by the columns of ``_service``."""
+    shares: dict[str, Column] = {}
+    for phase in _PHASES:
+        length = sql.col(f"end_{phase}") - sql.col(f"first_{phase}")
+        serving = sql.coalesce(f"serving_{phase}", sql.lit(0))
+        invoked, ok = sql.col(f"invoked_{phase}"), sql.col(f"ok_{phase}")
+        # A span without a whole slot has nothing to be judged by.
+        shares[f"availability_{phase}"] = sql.when(length > 0, serving / length)
+        shares[f"ok_ratio_{phase}"] = sql.when(invoked > 0, ok / invoked)
+    return shares

@@ -23,6 +23,8 @@ Definitions, used by the jobs and by their reference in the tests:
 position; these are the figures at any size.
 """
 
+import functools
+import operator
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -43,7 +45,7 @@ _REQUEST: Final = ("f", "key", "value")
 _CONTENT: Final = ("run_id", *_REQUEST)
 _PLACE: Final = ("epoch", "offset", *_CONTENT)
 #: Columns that stand for a row where rows by the million are compared, see ``_keyed``.
-_KEY: Final = ("at", "content", "check")
+_KEY: Final = ("at", "content")
 #: Set of nodes as a number: their bits, then how many of them are needed, then a bit for an
 #: acknowledged write.
 _NODES_MAX: Final = 48
@@ -185,6 +187,9 @@ def _hardly_held(writes: DataFrame, records: DataFrame, columns: tuple[str, ...]
     return few_or_many(
         _keyed(writes, columns, sql.lit(_WRITTEN).alias("holding"))
         .unionAll(_keyed(records, columns, "holding"))
+        # Rows of one key lie far apart, so to group each piece before the exchange, as Spark would,
+        # is a pass over all of them that leaves as many.
+        .repartition(*_KEY)
         .groupBy(*_KEY)
         .agg(sql.bit_or("holding").alias("holding"))
         .where(holding >= _WRITTEN)
@@ -223,6 +228,8 @@ def _only_in(records: DataFrame, writes: DataFrame) -> DataFrame:
     return (
         _keyed(records, _PLACE, sql.lit(True).alias("stands"))
         .unionAll(_keyed(writes, _PLACE, sql.lit(False)))
+        # See ``_hardly_held``.
+        .repartition(*_KEY)
         .groupBy(*_KEY)
         .agg(sql.bool_and("stands").alias("only"))
         .where("only")
@@ -243,17 +250,18 @@ def _same(frame: DataFrame, keys: Counted, columns: tuple[str, ...]) -> DataFram
 def _keyed(frame: DataFrame, columns: tuple[str, ...], *kept: str | Column) -> DataFrame:
     """Return numbers for these columns, as the columns of ``_KEY``, and the kept columns.
 
-    Rows of one offset (of any, where it is no column) are held to be equal if two hashes of 96 bits
-    together are: rows of numbers are compared at half the cost of rows with texts.
+    Rows are held to be equal if their offset and a hash of 64 bits are, or, where the offset is no
+    column and so many more are compared, two hashes of 96 bits together: rows of numbers are
+    compared at half the cost of rows with texts.
     """
-    at = sql.col("offset") if "offset" in columns else sql.lit(0).cast("long")
     hashed = [name for name in columns if name != "offset"]
+    at = sql.col("offset") if "offset" in columns else sql.hash(*reversed(hashed)).cast("long")
     # A hash ignores null: without this a null and its neighbour could change places.
     nulls = [sql.col(name).isNull() for name in hashed]
-    check = sql.hash(*nulls, *reversed(hashed))
-    return frame.select(
-        at.alias("at"), _hash(*hashed, *nulls).alias("content"), check.alias("check"), *kept
+    content = sql.when(functools.reduce(operator.or_, nulls), _hash(*hashed, *nulls)).otherwise(
+        _hash(*hashed)
     )
+    return frame.select(at.alias("at"), content.alias("content"), *kept)
 
 
 def _hash(*columns: str | Column) -> Column:
