@@ -46,6 +46,7 @@ FLOORS: Final = (
     "exchange_events",
     "write_operations",
     "exchange_commits",
+    "group_commits",
 )
 
 

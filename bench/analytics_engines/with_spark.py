@@ -69,6 +69,17 @@ class Spark:
                 _nowhere(parts.sortWithinPartitions("run_id", "process", "index"))
             case "write_operations":
                 operations.write.mode("overwrite").parquet(str(output / "operations"))
+            case "group_commits":
+                places = ((operations, "position_offset"), (committed, "offset"))
+                left, right = (
+                    rows.select(sql.col(place).alias("at"), _content()) for rows, place in places
+                )
+                _nowhere(
+                    left.unionAll(right)
+                    .repartition("at", "content")
+                    .groupBy("at", "content")
+                    .count()
+                )
             case _:
                 for rows, place in ((operations, "position_offset"), (committed, "offset")):
                     _nowhere(rows.select("run_id", "f", "key", place).repartition("run_id", place))
@@ -129,6 +140,10 @@ class Spark:
 
 def _every(span_ns: int) -> Column:
     return sql.floor(sql.col("start_ns") / sql.lit(span_ns)).cast("long")
+
+
+def _content() -> Column:
+    return sql.xxhash64("run_id", "f", "key").alias("content")
 
 
 def _nowhere(rows: DataFrame) -> None:
