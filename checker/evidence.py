@@ -14,7 +14,7 @@ from splitbrain.contracts.budget import Budget
 from splitbrain.contracts.committed import CommittedLog, RecordForm, ReplicaLog
 from splitbrain.contracts.fault import FaultEvent
 from splitbrain.contracts.member_digest import DigestAnswer
-from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.state_event import Resigning, StateEvent
 from splitbrain.contracts.system import AllowedAnomaly
 from splitbrain.history.functions import COMPARE_AND_SET, USUAL, Function, Functions, effect_of
 from splitbrain.history.records import PairedOperation
@@ -49,6 +49,8 @@ class Evidence(msgspec.Struct, frozen=True):
     #: Milliseconds that an observer may be silent before the leader takes it out of service; None
     #: where nobody promises that.
     session_ms: int | None = None
+    #: Promise about leaders that were deposed; None where nobody promises anything.
+    resigning: Resigning | None = None
     #: Anomalies that the system documents.
     allowed: tuple[AllowedAnomaly, ...] = ()
 

@@ -81,6 +81,8 @@ _WHY: Final = {
     "them to leaders that are no more.",
     "broker-sessions": "What a dead broker leads nobody else may lead before it is fenced. No "
     "client is told anything wrong meanwhile: its partitions are just not served.",
+    "deposed-leaders": "Such a leader commits nothing and does no harm to what was acknowledged. "
+    "Those that reach it alone ask it for ever, though: they are stuck until somebody restarts it.",
 }
 _SOURCES: Final = {
     "sessions": "Terry and others 1994 (session guarantees)",
@@ -99,6 +101,7 @@ _SOURCES: Final = {
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",
     "broker-views": "KIP-631",
     "broker-sessions": "KIP-631",
+    "deposed-leaders": "Ongaro 2014 (thesis), section 6.2; KAFKA-15489",
 }
 _MODEL_WHY: Final = (
     "A model is the object as it would be on one machine; linearizability holds answers to it."

@@ -108,6 +108,9 @@ PROMISES: Final[dict[str, str]] = {
     "broker-sessions": "A broker that faults keep silent for longer than a session is fenced, if "
     "one controller leads, and commits, for so long without a fault of its own. A new leader gives "
     "each broker a new session.",
+    "deposed-leaders": "A leader that hears nothing of a majority resigns: beside one of a later "
+    "epoch it goes on for no longer than its system promises, not counted what hindered its "
+    "process. Links that are cut are no excuse.",
 }
 
 #: Kinds of evidence besides the history.
@@ -123,6 +126,7 @@ _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
     "replicas": frozenset({REPLICA_LOGS}),
     "broker-views": frozenset({COMMITTED_LOGS}),
     "broker-sessions": frozenset({COMMITTED_LOGS}),
+    "deposed-leaders": frozenset({STATE_EVENTS}),
 }
 
 
@@ -168,6 +172,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "broker-views": ("view-went-back", "view-not-as-committed"),
     "broker-sessions": ("silent-not-fenced",),
+    "deposed-leaders": ("deposed-leader-goes-on",),
 }
 
 

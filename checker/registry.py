@@ -11,6 +11,7 @@ from splitbrain.checker.bank import check as check_bank
 from splitbrain.checker.broker_sessions import check as check_broker_sessions
 from splitbrain.checker.broker_views import check as check_broker_views
 from splitbrain.checker.counter_bounds import check as check_counter_bounds
+from splitbrain.checker.deposed_leaders import check as check_deposed_leaders
 from splitbrain.checker.evidence import Checker, Evidence
 from splitbrain.checker.fencing_tokens import check as check_fencing_tokens
 from splitbrain.checker.linearizability.check import check as check_linearizability
@@ -166,6 +167,7 @@ _PLAIN: Final[dict[str, Checker]] = {
     "replicas": _check_replicas,
     "broker-views": check_broker_views,
     "broker-sessions": check_broker_sessions,
+    "deposed-leaders": check_deposed_leaders,
 }
 
 

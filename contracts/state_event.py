@@ -17,6 +17,15 @@ PART_ROLE: Final = "role"
 PART_LEADER: Final = "leader"
 
 
+class Resigning(msgspec.Struct, frozen=True):
+    """Promise that a leader which hears nothing of a majority stops to lead, however cut off."""
+
+    #: Longest time, ms, beside a leader of a later epoch.
+    within_ms: int
+    #: Part that it leads (``PART``); None: that by which faults are aimed.
+    part: str | None = None
+
+
 class StateEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of a node's ``state_events.jsonl``, in the order of ``sequence``."""
 

@@ -24,7 +24,7 @@ from splitbrain.contracts.runtime import (
     Runtime,
 )
 from splitbrain.contracts.scenario import NODES_MAX
-from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.state_event import Resigning, StateEvent
 
 if TYPE_CHECKING:
     # A cycle: it imports ``Route`` and ``LeaderView`` from here.
@@ -123,6 +123,8 @@ class System(ABC):
     #: Whether nodes tell state events: to a file as they happen (``state_event_file``), or in what
     #: they print, which is read once the run is over (``events_printed``).
     declares_state_events: bool = False
+    #: Promise about leaders, by these events; None: nobody promises anything.
+    resigning: Resigning | None = None
     #: Whether a stopped node's data folder shows its committed log.
     declares_committed_logs: bool = False
     #: Whether it shows the replicas of partitioned logs, too (``replica_logs``).

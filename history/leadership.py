@@ -39,6 +39,11 @@ class Overlap(msgspec.Struct, frozen=True):
     second: Reign
     duration_ns: int
 
+    @property
+    def start(self) -> int:
+        """When the later of the two began, ns since the run's start."""
+        return self.second.start or 0
+
 
 def reigns(
     state_events: Mapping[str, Sequence[StateEvent]], windows: Sequence[FaultWindow] = ()

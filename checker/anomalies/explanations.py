@@ -43,6 +43,7 @@ _MEANINGS_OF_OTHERS: Final = {
     "end that went back": "a final read found the end of a log before an offset that was known",
     "poll that went back": "a consumer reads an offset again, or one before it",
     "silent broker in service": "a broker is unfenced though it was silent for a whole session",
+    "deposed leader that goes on": "a leader goes on long after a majority has elected another",
     "missing record": "a log at the end lacks a record that others hold as committed",
     "offset that went back": "an offset that was committed and acknowledged is a lower one later",
     "zombie not fenced": "a transaction was acknowledged to a client that had lost its work to "
@@ -101,6 +102,8 @@ _WHY: Final = {
     names.PASSED_EARLY: "Had the group stopped there, nobody would ever have handled the record.",
     "end that went back": "A log only grows; one that shrinks has lost its end.",
     "poll that went back": "Work is done twice, and later records are handled before earlier ones.",
+    "deposed leader that goes on": "Whoever reaches that leader alone waits for as long as it goes "
+    "on, though others are served.",
     "silent broker in service": "Clients are sent to a broker that is gone, and its partitions get "
     "no other leader.",
     "missing record": "What is committed must be in every log; here fewer copies keep it than were "

@@ -153,6 +153,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "number-out-of-order": "broken sequence",
     },
     "broker-sessions": {"silent-not-fenced": "silent broker in service"},
+    "deposed-leaders": {"deposed-leader-goes-on": "deposed leader that goes on"},
     "transactions": {
         # Adya's names of cycles, and of G1a and G1b, are the field's.
         **{anomaly: anomaly for anomaly in levels.ANOMALIES},

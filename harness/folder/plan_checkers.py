@@ -6,6 +6,8 @@ Settled when the run is planned, and written into its plan: a judgement years la
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+import msgspec
+
 from splitbrain.checker.names import (
     COMMITTED_LOGS,
     MEMBER_DIGESTS,
@@ -21,12 +23,14 @@ from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.nearest import or_nearest
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.scenario import LoadOptions
+from splitbrain.contracts.state_event import Resigning
 from splitbrain.contracts.system import AllowedAnomaly, ReadsSpeakFor, System
 from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.workloads.workload import Workload, workload
 
 _SESSIONS: Final = "broker-sessions"
 _SESSION_MS: Final = "session_ms"
+_DEPOSED: Final = "deposed-leaders"
 
 
 def reads_speak_for(system: System) -> ReadsSpeakFor:
@@ -49,13 +53,16 @@ def own_checkers(system: System, experiment: Experiment) -> tuple[str, ...]:
         *(("member-digests",) if compares else ()),
         *(("replicas",) if system.declares_replica_logs else ()),
         *((_SESSIONS,) if has_sessions else ()),
+        *(() if _resigning(system) is None else (_DEPOSED,)),
     )
 
 
 def checker_options(system: System, experiment: Experiment) -> dict[str, Any]:
     """Return what checkers must know of the system besides the evidence, by their names."""
     session_ms = system.session_ms(experiment)
-    return {} if session_ms is None else {_SESSIONS: {_SESSION_MS: session_ms}}
+    found: dict[str, Any] = {} if session_ms is None else {_SESSIONS: {_SESSION_MS: session_ms}}
+    resigning = _resigning(system)
+    return found if resigning is None else {**found, _DEPOSED: msgspec.to_builtins(resigning)}
 
 
 def session_ms_of(options: Mapping[str, Any]) -> int | None:
@@ -65,6 +72,18 @@ def session_ms_of(options: Mapping[str, Any]) -> int | None:
         return None
     found = cast("dict[str, Any]", of_sessions).get(_SESSION_MS)
     return found if isinstance(found, int) else None
+
+
+def resigning_of(options: Mapping[str, Any]) -> Resigning | None:
+    """Return what a plan's ``checker_options`` say of leaders that were deposed."""
+    try:
+        return msgspec.convert(options.get(_DEPOSED), Resigning | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def _resigning(system: System) -> Resigning | None:
+    return system.resigning if system.declares_state_events else None
 
 
 def allowed_anomalies(system: System) -> tuple[AllowedAnomaly, ...]:

@@ -21,7 +21,7 @@ from splitbrain.harness.console.pace import Took
 from splitbrain.harness.console.stop import Stop
 from splitbrain.harness.console.waiting import ANALYSING, JUDGING, READING, During, unseen
 from splitbrain.harness.folder.ballast import Ballast
-from splitbrain.harness.folder.plan_checkers import session_ms_of
+from splitbrain.harness.folder.plan_checkers import resigning_of, session_ms_of
 from splitbrain.harness.folder.results import (
     EXIT_UNKNOWN,
     NODE_CHECKER,
@@ -348,6 +348,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         functions=dict(record.functions),
         allowed=() if record.plan is None else record.plan.allowed,
         session_ms=None if record.plan is None else session_ms_of(record.plan.checker_options),
+        resigning=None if record.plan is None else resigning_of(record.plan.checker_options),
     )
 
 

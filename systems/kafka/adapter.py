@@ -21,7 +21,7 @@ from splitbrain.contracts.log_pattern import LogPattern
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import ImageSource, NodeSpec
 from splitbrain.contracts.share_groups import SHARE_GROUPS
-from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.state_event import Resigning, StateEvent
 from splitbrain.contracts.system import (
     CLIENT_PORT,
     ONLY_IMAGES,
@@ -70,6 +70,12 @@ _ZOOKEEPER: Final = "zookeeper"
 #: Our controllers are those of one release, with its features as they pin them; who may lead a
 #: topic that nobody in sync leads is decided topic by topic.
 _OWN_RELEASE: Final = "4.3.1"
+#: Setting, and the promise that it makes: controllers that a majority has left resign, or may stay.
+_DEPOSED: Final = "deposed.controllers"
+_RESIGN, _STAY = "resign", "stay"
+#: Of ``controller.quorum.fetch.timeout.ms``: a leader resigns after one and a half without a fetch
+#: of a majority, and nobody else leads before one is over.
+_TIMEOUTS_TO_RESIGN: Final = 5
 _OF_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     ELIGIBLE: ("0",),
     SHARES: ("0",),
@@ -135,10 +141,19 @@ class KafkaSystem(KafkaCluster, ServerSystem):
             **numbers,
             **release.settings,
             **release.features,
+            _DEPOSED: (_RESIGN, _STAY) if release.resigns else (_STAY, _RESIGN),
             _CONTROLLERS: ("0", "1", "3"),
             _METADATA: tuple(kind for kind, is_there in kinds.items() if is_there),
             **(_OF_OWN if is_own else {}),
         }
+
+    @property
+    def resigning(self) -> Resigning | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Promise of the controllers; those of the broker's program alone print who leads."""
+        if self._beside or self.setting(_DEPOSED) == _STAY:
+            return None
+        timeout_ms = int(self.setting("controller.quorum.fetch.timeout.ms"))
+        return Resigning(_TIMEOUTS_TO_RESIGN * timeout_ms, printed_events.METADATA)
 
     @property
     def image(self) -> ImageSource:  # pyright: ignore[reportIncompatibleVariableOverride]

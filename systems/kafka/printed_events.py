@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from splitbrain.contracts.state_event import PART, PART_EPOCH, PART_LEADER, PART_ROLE, StateEvent
 
 #: The log of metadata, whose leader is the active controller.
-_METADATA: Final = "__cluster_metadata"
+METADATA: Final = "__cluster_metadata"
 #: Printed once a life by the server itself, and not by what formats its folder before.
 _STARTED: Final = "Registered signal handlers for"
 _STOPPED: Final = re.compile(r"\[(?:Broker|Kafka)Server id=\d+\] shut down completed")
@@ -87,7 +87,7 @@ def _told_by(line: str) -> _Told | None:
         named = _OF_QUORUM.search(state)
         leads = found["role"] == "Leader"
         leader = int(found["node"]) if leads else int(named["leader"]) if named else _NOBODY
-        return _Told(_METADATA, int(found["epoch"]), found["role"].lower(), _known(leader))
+        return _Told(METADATA, int(found["epoch"]), found["role"].lower(), _known(leader))
     if found := _ELECTED.search(line):
         return _Told(_CONTROLLER, int(found["epoch"]), "leader", int(found["node"]))
     return None

@@ -34,6 +34,8 @@ class Release(msgspec.Struct, frozen=True):
     has_zookeeper: bool = True
     #: Whether a node advertises its controller's listener; before KIP-853 none may.
     advertises_controllers: bool = False
+    #: Whether a controller that hears nothing of a majority resigns (KAFKA-15489).
+    resigns: bool = True
 
 
 _VERIFYING: Final = {VERIFIES: ("true", "false")}
@@ -56,7 +58,7 @@ RELEASES: Final[Mapping[str, Release]] = {
     "4.0.2": msgspec.structs.replace(_OF_4, features={ELIGIBLE: ("0", "1"), **_TRANSACTIONS_OF_4}),
     "3.9.2": Release(settings={**_VERIFYING, **_COMMITS}, advertises_controllers=True),
     "3.7.2": Release(settings={**_VERIFYING, **_COMMITS}),
-    "3.6.2": Release(settings={**_VERIFYING, **_COMMITS}),
-    "3.5.2": Release(settings=_COMMITS),
-    "3.4.1": Release(settings=_COMMITS),
+    "3.6.2": Release(settings={**_VERIFYING, **_COMMITS}, resigns=False),
+    "3.5.2": Release(settings=_COMMITS, resigns=False),
+    "3.4.1": Release(settings=_COMMITS, resigns=False),
 }

@@ -10,8 +10,14 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.state_event import Resigning
 from splitbrain.harness.folder import results
-from splitbrain.harness.folder.plan_checkers import checker_options, own_checkers, session_ms_of
+from splitbrain.harness.folder.plan_checkers import (
+    checker_options,
+    own_checkers,
+    resigning_of,
+    session_ms_of,
+)
 from splitbrain.harness.judge.evidence_loader import load_run
 from splitbrain.harness.report.junit import to_junit
 from splitbrain.harness.report.page import report_page
@@ -70,6 +76,29 @@ def test_sessions_are_judged_where_there_are_brokers_and_no_invariant_watches(
     assert is_judged is (session_ms is not None)
     if session_ms is not None:
         assert session_ms_of(checker_options(system, experiment)) == session_ms
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"deposed-leaders": 7}, {"deposed-leaders": {"within_ms": "long"}}]
+)
+def test_a_plan_that_says_nothing_of_deposed_leaders_promises_nothing(
+    options: dict[str, Any],
+) -> None:
+    assert resigning_of(options) is None
+
+
+@pytest.mark.parametrize("part", [None, "__metadata"])
+def test_deposed_leaders_are_judged_where_the_system_promises_something_and_tells_who_leads(
+    part: str | None,
+) -> None:
+    experiment = Experiment(system="kraft", nodes=3)
+    system = KraftSystem()
+    assert "deposed-leaders" not in own_checkers(system, experiment)
+    system.resigning = Resigning(4_000, part)
+    assert "deposed-leaders" in own_checkers(system, experiment)
+    assert resigning_of(checker_options(system, experiment)) == system.resigning
+    system.declares_state_events = False
+    assert "deposed-leaders" not in own_checkers(system, experiment)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.experiment import Experiment
 from splitbrain.contracts.names import NodeName, RunId
 from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.state_event import Resigning
 from splitbrain.nodes.server.machine.configuration import read_configuration
 from splitbrain.runtimes.docker import jars
 from splitbrain.runtimes.docker.images import ROOT
@@ -303,3 +304,22 @@ def test_share_groups_are_those_of_releases_that_have_them(
     if of_release:
         assert found["share.coordinator.state.topic.replication.factor"] == "3"
         assert found["share.coordinator.state.topic.min.isr"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "within_ms"),
+    [
+        ("4.3.1", {}, 10_000),
+        ("3.7.2", {"controller_quorum_fetch_timeout_ms": "3000"}, 15_000),
+        ("3.7.2", {"deposed_controllers": "stay"}, None),
+        ("3.6.2", {}, None),
+        ("3.6.2", {"deposed_controllers": "resign"}, 10_000),
+        ("3.9.2", {"metadata": "zookeeper", "controllers": "1"}, None),
+        ("4.3.1", {"metadata": "splitbrain", "controllers": "3"}, None),
+    ],
+)
+def test_controllers_that_are_cut_off_resign_from_3_7_on_or_where_that_is_asked_for(
+    version: str, settings: dict[str, str], within_ms: int | None
+) -> None:
+    promised = system_with(version=version, **settings).resigning
+    assert promised == (None if within_ms is None else Resigning(within_ms, "__cluster_metadata"))
