@@ -6,7 +6,7 @@ A leader that hears nothing of a majority resigns, so that links which are cut a
 process that was frozen, starved or hindered in another way has its time anew once that is over.
 
 Reigns are told by the nodes' own events. Must never ask who was right. Source: Ongaro's thesis,
-section 6.2; KAFKA-15489.
+section 6.2 (a leader that no majority answers steps down).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

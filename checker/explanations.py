@@ -101,7 +101,7 @@ _SOURCES: Final = {
     "lost-commits": "Ongaro and Ousterhout 2014 (Raft), section 5.4",
     "broker-views": "KIP-631",
     "broker-sessions": "KIP-631",
-    "deposed-leaders": "Ongaro 2014 (thesis), section 6.2; KAFKA-15489",
+    "deposed-leaders": "Ongaro 2014 (thesis), section 6.2",
 }
 _MODEL_WHY: Final = (
     "A model is the object as it would be on one machine; linearizability holds answers to it."
