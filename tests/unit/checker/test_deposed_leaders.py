@@ -15,7 +15,7 @@ from splitbrain.checker import deposed_leaders
 from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Unlimited
-from splitbrain.contracts.fault import FaultEvent, FaultTraits
+from splitbrain.contracts.fault import FaultEvent, FaultPhase, FaultTraits
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.state_event import Resigning, StateEvent
 from tests.unit.checker.mutated import mutated
@@ -49,7 +49,12 @@ def fault(
     start: float, end: float, node: str, traits: FaultTraits, index: int = 0
 ) -> list[FaultEvent]:
     """A fault from one second to another."""
-    times = {"invoked": start, "verified": start, "healing": end, "removed": end}
+    times: dict[FaultPhase, float] = {
+        "invoked": start,
+        "verified": start,
+        "healing": end,
+        "removed": end,
+    }
     return [
         FaultEvent(
             round(seconds * S),

@@ -321,5 +321,5 @@ def test_share_groups_are_those_of_releases_that_have_them(
 def test_controllers_that_are_cut_off_resign_from_3_7_on_or_where_that_is_asked_for(
     version: str, settings: dict[str, str], within_ms: int | None
 ) -> None:
-    promised = system_with(version=version, **settings).resigning
+    promised = system_with(3, version, **settings).resigning
     assert promised == (None if within_ms is None else Resigning(within_ms, "__cluster_metadata"))
