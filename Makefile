@@ -145,7 +145,7 @@ unit: setup
 # made, a browser is installed, and the tests marked alone come one after the other: they mostly
 # wait, need no image but the quorum's, and no unit test leaves a dead run where their sweeps would
 # see it.
-test: WORKERS = $$(($$(nproc) + 1))
+test: WORKERS = $$(($$(nproc) + 2))
 test: setup ## all that gates a change: containers, Spark and browser too
 	@trap 'kill $$(jobs -p) 2> /dev/null || true' EXIT
 	$(BIN)/pyright > .tools/types.txt 2>&1 & types=$$!
@@ -170,7 +170,7 @@ test: setup ## all that gates a change: containers, Spark and browser too
 		$(PYTEST) -m "$(COSTLY) and alone" --durations=10 "$${alone[@]}"
 		wait $$images || { cat .tools/images.txt; exit 1; }
 	} > .tools/beside.txt 2>&1 & beside=$$!
-	$(PYTEST) -q --numprocesses $$(($(WORKERS) + 1)) --longest-files 15 -m "$(UNIT)" && units=0 || units=$$?
+	$(PYTEST) -q --numprocesses $(WORKERS) --longest-files 15 -m "$(UNIT)" && units=0 || units=$$?
 	echo "unit tests after $$SECONDS s"
 	wait $$types || { cat .tools/types.txt; exit 1; }
 	tail -n 1 .tools/types.txt
