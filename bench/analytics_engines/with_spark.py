@@ -70,16 +70,9 @@ class Spark:
             case "write_operations":
                 operations.write.mode("overwrite").parquet(str(output / "operations"))
             case "group_commits":
-                places = ((operations, "position_offset"), (committed, "offset"))
-                left, right = (
-                    rows.select(sql.col(place).alias("at"), _content()) for rows, place in places
-                )
-                _nowhere(
-                    left.unionAll(right)
-                    .repartition("at", "content")
-                    .groupBy("at", "content")
-                    .count()
-                )
+                asked = _record(operations, "position_offset", "position_epoch", "argument")
+                keys = asked.unionAll(_record(committed, "offset", "epoch", "value"))
+                _nowhere(keys.repartition("at", "content").groupBy("at", "content").count())
             case _:
                 for rows, place in ((operations, "position_offset"), (committed, "offset")):
                     _nowhere(rows.select("run_id", "f", "key", place).repartition("run_id", place))
@@ -142,8 +135,9 @@ def _every(span_ns: int) -> Column:
     return sql.floor(sql.col("start_ns") / sql.lit(span_ns)).cast("long")
 
 
-def _content() -> Column:
-    return sql.xxhash64("run_id", "f", "key").alias("content")
+def _record(rows: DataFrame, offset: str, epoch: str, value: str) -> DataFrame:
+    content = sql.xxhash64("run_id", epoch, "f", "key", value)
+    return rows.select(sql.col(offset).alias("at"), content.alias("content"))
 
 
 def _nowhere(rows: DataFrame) -> None:
