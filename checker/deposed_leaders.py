@@ -118,9 +118,9 @@ def _described(late: _Late, evidence: Evidence) -> dict[str, Any]:
         "epoch": older.epoch,
         "successor": newer.node,
         "sentence": (
-            f"{older.node} still led epoch {older.epoch}{of_part} at {late.end / _NS_PER_S:.3f} s, "
-            f"{length_ms:,} ms after nothing but cut links kept it from noticing that "
-            f"{newer.node} led epoch {newer.epoch}; it was to resign within "
+            f"{older.node} still led epoch {older.epoch}{of_part} at {late.end / _NS_PER_S:.3f} s. "
+            f"For {length_ms:,} ms {newer.node} had led epoch {newer.epoch}, and no fault but cut "
+            f"links had hindered {older.node}, which was to resign within "
             f"{evidence.resigning.within_ms:,} ms."
         ),
     }

@@ -164,8 +164,8 @@ def test_stories_have_their_verdicts(name: str) -> None:
 def test_the_sentence_names_both_leaders_their_epochs_and_the_promise() -> None:
     result = judged(STORIES["a part"])
     assert result.reason == (
-        "n1 still led epoch 1 of __cluster_metadata at 16.000 s, 11,000 ms after nothing but cut "
-        "links kept it from noticing that n2 led epoch 2; it was to resign within 10,000 ms."
+        "n1 still led epoch 1 of __cluster_metadata at 16.000 s. For 11,000 ms n2 had led epoch 2, "
+        "and no fault but cut links had hindered n1, which was to resign within 10,000 ms."
     )
     assert result.figures == {
         "deposed": 1,
