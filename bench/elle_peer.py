@@ -6,9 +6,11 @@ be needed by anything but the programs of this folder.
 """
 
 import json
+import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -31,7 +33,7 @@ _JVM: Final = (
 #: Orders of a register's versions that Elle may take for granted, by the levels it is asked about.
 #: Each follows from its level: a transaction's write is later than what it read, and in real time
 #: one transaction's version than another's. Without the latter Elle knows nothing of blind writes;
-#: with it, version 0.2.7 tells of cycles in histories that have none. So both ways.
+#: with it, version 0.2.7 finds cycles where there are none (lacuna/bifurcan#59). So both ways.
 _BY_READS: Final = ":wfr-keys? true"
 _BY_TIME: Final = f"{_BY_READS} :linearizable-keys? true"
 _OF_REGISTERS: Final = {
@@ -116,7 +118,7 @@ def ask(class_path: str, question: Question, path: Path) -> ElleAnswer:
     Raises:
         ElleError: it ended without one.
     """
-    code, output, errors = _run(class_path, (*question, str(path), str(RUNS)))
+    code, output, errors = _run(class_path, (*question, str(path.absolute()), str(RUNS)))
     if code:
         raise ElleError(f"Elle ended without an answer: {_reason(code, output, errors)}")
     return answer_of(output)
@@ -128,15 +130,18 @@ def answer_of(output: str) -> ElleAnswer:
 
 
 def _run(class_path: str, arguments: Sequence[str]) -> tuple[int, str, str]:
-    command = ["java", *_JVM, "-cp", class_path, "clojure.main", str(SCRIPT), *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_LIMIT_S
-        )
-    except FileNotFoundError:
-        raise ElleError("Elle needs java, which is not on the PATH") from None
-    except subprocess.TimeoutExpired:
-        raise ElleError(f"Elle has not answered within {_LIMIT_S} s") from None
+    places = os.pathsep.join(str(Path(place).absolute()) for place in class_path.split(os.pathsep))
+    command = ["java", *_JVM, "-cp", places, "clojure.main", str(SCRIPT), *arguments]
+    # A library of Elle's leaves classes where it runs.
+    with TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_LIMIT_S, cwd=folder
+            )
+        except FileNotFoundError:
+            raise ElleError("Elle needs java, which is not on the PATH") from None
+        except subprocess.TimeoutExpired:
+            raise ElleError(f"Elle has not answered within {_LIMIT_S} s") from None
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,8 +3,8 @@
 ;; Arguments: the namespace of the checker, its options as an EDN map, the file of the history with
 ;; one operation a line, and the number of runs; without any, Elle is loaded and that is all. Prints
 ;; one JSON object. Processor time is that of the whole process: its threads, its compiler and its
-;; collector of garbage. All runs have the same history in memory, and each the reading's garbage
-;; behind it.
+;; collector of garbage, which is let do its work before each measurement. All runs have the same
+;; history in memory; the first one pairs its invocations with their completions.
 (require '[clojure.edn :as edn]
          '[clojure.java.io :as io]
          '[clojure.string :as string])

@@ -31,9 +31,8 @@ def fake_java(folder: Path, monkeypatch: pytest.MonkeyPatch, output: str, code: 
     """Put a program in the place of java; return the file that tells its arguments."""
     arguments = folder / "arguments"
     java = folder / "java"
-    java.write_text(
-        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {arguments}\necho '{output}'\nexit {code}\n"
-    )
+    tell = f"printf '%s\\n' \"$@\" > {arguments}\npwd >> {arguments}"
+    java.write_text(f"#!/bin/sh\n{tell}\necho '{output}'\nexit {code}\n")
     java.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     return arguments
@@ -126,10 +125,15 @@ def test_a_row_has_the_figures_of_elle(tmp_path: Path, monkeypatch: pytest.Monke
             "warm_cpu_s": 1.0,
         }
     ]
-    *_, class_path, main, script, checker, options, path, runs = arguments.read_text().splitlines()
-    assert (class_path, main, script) == ("some/classes", "clojure.main", str(elle_peer.SCRIPT))
+    told = arguments.read_text().splitlines()
+    *_, class_path, main, script, checker, options, path, runs, folder = told
+    assert class_path == str(Path("some/classes").absolute())
+    assert (main, script) == ("clojure.main", str(elle_peer.SCRIPT))
     assert (checker, options) == questions_of("list-append", "strict-serializable", 100)[0]
     assert (Path(path).name, runs) == ("history.edn", str(elle_peer.RUNS))
+    # Elle leaves files where it runs.
+    assert Path(folder) != Path.cwd()
+    assert not Path(folder).exists()
     assert "elle" not in measure(row)
 
 
