@@ -18,7 +18,7 @@ from splitbrain.checker.evidence import Evidence
 from splitbrain.checker.findings import NAMED_MAX
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.budget import Budget
-from splitbrain.contracts.state_event import PART, PART_EPOCH, PART_ROLE, StateEvent
+from splitbrain.contracts.state_event import PART, PART_EPOCH, PART_ROLE, Resigning, StateEvent
 from splitbrain.contracts.words import counted
 from splitbrain.history.fault_windows import FaultWindow, fault_windows
 from splitbrain.history.leadership import Overlap, overlaps, reigns
@@ -39,14 +39,15 @@ class _Late(NamedTuple):
 
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
     """Judge how long each leader went on while another one led a later epoch."""
-    if evidence.resigning is None:
+    promise = evidence.resigning
+    if promise is None:
         return CheckResult(NAME, Verdict.UNKNOWN, "The plan does not say when a leader resigns.")
     if not any(evidence.state_events.values()):
         return CheckResult(NAME, Verdict.UNKNOWN, "No state event tells who led.")
     if (exhausted := budget.exhausted()) is not None:
         return CheckResult(NAME, Verdict.UNKNOWN, f"Not finished: {exhausted}.")
-    limit = evidence.resigning.within_ms * _NS_PER_MS
-    events = _events_of(evidence.state_events, evidence.resigning.part)
+    limit = promise.within_ms * _NS_PER_MS
+    events = _events_of(evidence.state_events, promise.part)
     windows = fault_windows(evidence.faults)
     deposed = overlaps(reigns(events, windows), _end_of(events))
     free = [_unhindered(pair, windows) for pair in deposed]
@@ -57,7 +58,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
         "longest-unhindered-ms": round(longest / _NS_PER_MS, 3),
         _GOES_ON: len(late),
     }
-    violations = tuple(_described(each, evidence) for each in late[:NAMED_MAX])
+    violations = tuple(_described(each, promise) for each in late[:NAMED_MAX])
     if violations:
         more = f" ({len(late):,} in all)" if len(late) > 1 else ""
         reason = f"{violations[0]['sentence']}{more}"
@@ -92,11 +93,11 @@ def _end_of(state_events: Mapping[str, Sequence[StateEvent]]) -> int:
 def _unhindered(pair: Overlap, windows: Sequence[FaultWindow]) -> _Late:
     """Return the longest part of an overlap without a fault on the older leader's process."""
     begin, end = pair.start, pair.start + pair.duration_ns
-    node = pair.first.node if pair.first.epoch < pair.second.epoch else pair.second.node
+    older, _ = pair.by_epoch
     hindering = sorted(
         (window.start, window.end)
         for window in windows
-        if node in window.nodes and window.traits.silences != "links"
+        if older.node in window.nodes and window.traits.silences != "links"
     )
     best = _Late(pair, begin, begin)
     for start, stop in [*hindering, (end, end)]:
@@ -107,11 +108,10 @@ def _unhindered(pair: Overlap, windows: Sequence[FaultWindow]) -> _Late:
     return best
 
 
-def _described(late: _Late, evidence: Evidence) -> dict[str, Any]:
-    older, newer = sorted((late.pair.first, late.pair.second), key=lambda reign: reign.epoch)
-    assert evidence.resigning is not None
+def _described(late: _Late, promise: Resigning) -> dict[str, Any]:
+    older, newer = late.pair.by_epoch
     length_ms = (late.end - late.start) // _NS_PER_MS
-    of_part = "" if evidence.resigning.part is None else f" of {evidence.resigning.part}"
+    of_part = "" if promise.part is None else f" of {promise.part}"
     return {
         "kind": _GOES_ON,
         "node": older.node,
@@ -121,6 +121,6 @@ def _described(late: _Late, evidence: Evidence) -> dict[str, Any]:
             f"{older.node} still led epoch {older.epoch}{of_part} at {late.end / _NS_PER_S:.3f} s. "
             f"For {length_ms:,} ms {newer.node} had led epoch {newer.epoch}, and no fault but cut "
             f"links had hindered {older.node}, which was to resign within "
-            f"{evidence.resigning.within_ms:,} ms."
+            f"{promise.within_ms:,} ms."
         ),
     }

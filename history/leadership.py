@@ -44,6 +44,12 @@ class Overlap(msgspec.Struct, frozen=True):
         """When the later of the two began, ns since the run's start."""
         return self.second.start or 0
 
+    @property
+    def by_epoch(self) -> tuple[Reign, Reign]:
+        """The one that was deposed, and its successor."""
+        older, newer = sorted((self.first, self.second), key=lambda reign: reign.epoch)
+        return older, newer
+
 
 def reigns(
     state_events: Mapping[str, Sequence[StateEvent]], windows: Sequence[FaultWindow] = ()

@@ -4,7 +4,7 @@ Settled when the run is planned, and written into its plan: a judgement years la
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -29,8 +29,14 @@ from splitbrain.harness.folder.simulation_outcome import SimulationOutcome
 from splitbrain.workloads.workload import Workload, workload
 
 _SESSIONS: Final = "broker-sessions"
-_SESSION_MS: Final = "session_ms"
 _DEPOSED: Final = "deposed-leaders"
+_Options = TypeVar("_Options", bound=msgspec.Struct)
+
+
+class _Sessions(msgspec.Struct, frozen=True):
+    """Options of the checker of sessions."""
+
+    session_ms: int
 
 
 def reads_speak_for(system: System) -> ReadsSpeakFor:
@@ -60,24 +66,28 @@ def own_checkers(system: System, experiment: Experiment) -> tuple[str, ...]:
 def checker_options(system: System, experiment: Experiment) -> dict[str, Any]:
     """Return what checkers must know of the system besides the evidence, by their names."""
     session_ms = system.session_ms(experiment)
-    found: dict[str, Any] = {} if session_ms is None else {_SESSIONS: {_SESSION_MS: session_ms}}
+    found: dict[str, Any] = (
+        {} if session_ms is None else {_SESSIONS: msgspec.to_builtins(_Sessions(session_ms))}
+    )
     resigning = _resigning(system)
     return found if resigning is None else {**found, _DEPOSED: msgspec.to_builtins(resigning)}
 
 
 def session_ms_of(options: Mapping[str, Any]) -> int | None:
     """Return how long a plan's ``checker_options`` say that a session lasts, milliseconds."""
-    of_sessions: Any = options.get(_SESSIONS)
-    if not isinstance(of_sessions, dict):
-        return None
-    found = cast("dict[str, Any]", of_sessions).get(_SESSION_MS)
-    return found if isinstance(found, int) else None
+    sessions = _options_of(options, _SESSIONS, _Sessions)
+    return None if sessions is None else sessions.session_ms
 
 
 def resigning_of(options: Mapping[str, Any]) -> Resigning | None:
     """Return what a plan's ``checker_options`` say of leaders that were deposed."""
+    return _options_of(options, _DEPOSED, Resigning)
+
+
+def _options_of(options: Mapping[str, Any], checker: str, kind: type[_Options]) -> _Options | None:
+    """Return the options of a checker; None where there are none that make sense."""
     try:
-        return msgspec.convert(options.get(_DEPOSED), Resigning | None)
+        return msgspec.convert(options.get(checker), kind)
     except msgspec.ValidationError:
         return None
 

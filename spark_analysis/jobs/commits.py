@@ -27,7 +27,7 @@ import functools
 import operator
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as sql
 
 from splitbrain.contracts.analysis.run import LostCommit, PhantomCommit
@@ -184,13 +184,9 @@ def _hardly_held(writes: DataFrame, records: DataFrame, columns: tuple[str, ...]
     """
     holding = sql.col("holding")
     needed = sql.shiftright(holding.bitwiseAND(sql.lit(_NEEDED_MAX << _NODES_MAX)), _NODES_MAX)
+    asked = _keyed(writes, columns, sql.lit(_WRITTEN).alias("holding"))
     return few_or_many(
-        _keyed(writes, columns, sql.lit(_WRITTEN).alias("holding"))
-        .unionAll(_keyed(records, columns, "holding"))
-        # Rows of one key lie far apart, so to group each piece before the exchange, as Spark would,
-        # is a pass over all of them that leaves as many.
-        .repartition(*_KEY)
-        .groupBy(*_KEY)
+        _by_key(asked, _keyed(records, columns, "holding"))
         .agg(sql.bit_or("holding").alias("holding"))
         .where(holding >= _WRITTEN)
         .where((_holders(holding) < needed) | (needed == 0))
@@ -225,12 +221,9 @@ def _holders(holding: Column) -> Column:
 
 def _only_in(records: DataFrame, writes: DataFrame) -> DataFrame:
     """Return the keys of records, each once, for whose place no write was acknowledged."""
+    stands = _keyed(records, _PLACE, sql.lit(True).alias("stands"))
     return (
-        _keyed(records, _PLACE, sql.lit(True).alias("stands"))
-        .unionAll(_keyed(writes, _PLACE, sql.lit(False)))
-        # See ``_hardly_held``.
-        .repartition(*_KEY)
-        .groupBy(*_KEY)
+        _by_key(stands, _keyed(writes, _PLACE, sql.lit(False)))
         .agg(sql.bool_and("stands").alias("only"))
         .where("only")
         .drop("only")
@@ -262,6 +255,15 @@ def _keyed(frame: DataFrame, columns: tuple[str, ...], *kept: str | Column) -> D
         _hash(*hashed)
     )
     return frame.select(at.alias("at"), content.alias("content"), *kept)
+
+
+def _by_key(some: DataFrame, others: DataFrame) -> GroupedData:
+    """Return the rows of both by the columns of ``_KEY``.
+
+    Rows of one key lie far apart, so to group each piece before the exchange, as Spark would, is a
+    pass over all of them that leaves as many.
+    """
+    return some.unionAll(others).repartition(*_KEY).groupBy(*_KEY)
 
 
 def _hash(*columns: str | Column) -> Column:
