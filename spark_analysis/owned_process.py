@@ -1,10 +1,14 @@
 """Life of a child process that runs Spark: it ends in order, never later than its owner.
 
-For the main modules of such processes alone.
+``python -m splitbrain.spark_analysis.owned_process MODULE ARGUMENT... OWNER`` runs another module
+of this room as ``python -m`` does, and ends it in order when the process of the number OWNER ends.
+It watches the owner before it imports that module: to import Spark takes a second of a free
+processor, and a minute of a busy one where this process gives way to all others.
 """
 
 import contextlib
 import os
+import runpy
 import select
 import signal
 import sys
@@ -31,12 +35,10 @@ def answer(
 ) -> int:
     """Answer a request of ``harness.pool.spark_service``; return the exit code.
 
-    The arguments are a file with the request, and the owner's process number. The answer is the
-    last line of standard output, as JSON; on a ``HarnessError`` a sentence stands on standard
-    error.
+    The argument is a file with the request. The answer is the last line of standard output, as
+    JSON; on a ``HarnessError`` a sentence stands on standard error.
     """
-    request_path, owner = arguments
-    live_with(int(owner))
+    (request_path,) = arguments
     code, answered, problem = answer_in(Path(request_path), kind, answer_to)
     sys.stdout.write(f"{answered}\n" if answered else "")
     sys.stderr.write(f"{problem}\n" if problem else "")
@@ -55,11 +57,18 @@ def answer_in(
     return 0, msgspec.json.encode(answered).decode(), ""
 
 
-def live_with(owner: int | None) -> None:
-    """End in order on SIGTERM, and when the owner ends; None: nobody owns this process."""
+def main(arguments: list[str]) -> None:
+    """Run a module, no longer than the owner lives."""
+    module, *its_own, owner = arguments
+    leave_on_sigterm()
+    threading.Thread(target=_end_with, args=(int(owner),), daemon=True).start()
+    sys.argv = [module, *its_own]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def leave_on_sigterm() -> None:
+    """End this process on SIGTERM by an exception, so that Spark's JVM and its files go too."""
     signal.signal(signal.SIGTERM, _leave)
-    if owner is not None:
-        threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
 
 
 def _end_with(owner: int) -> None:
@@ -71,6 +80,9 @@ def _end_with(owner: int) -> None:
     # One that gave way to the owner's clients would take long to go from a busy machine.
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PGRP, 0, 0)
+    # Where the kernel schedules by sessions, that counts inside this one alone.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text("0")
     end_in_order()
 
 
@@ -85,5 +97,8 @@ def end_in_order() -> None:
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """Handle SIGTERM by an exception, so that Spark's JVM and its files go too."""
     sys.exit(_EXIT_TERMINATED)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

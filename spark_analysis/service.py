@@ -1,11 +1,11 @@
 """Questions one after the other in one session: analyses of runs, looks at lakes, figures of gates.
 
-``python -m splitbrain.spark_analysis.service DESCRIPTOR OWNER [RUN]`` takes connections of the
-listening socket of that number. Each asks one question, a line of JSON: the name of a module, and
+``python -m splitbrain.spark_analysis.service DESCRIPTOR [RUN]`` takes connections of the listening
+socket of that number. Each asks one question, a line of JSON: the name of a module, and
 the path that it would be given in a process of its own. It is answered with a line: the exit code
 that the module would have, its answer, and why there is none. An asker that hangs up, because it
-waits no longer, ends this process with all that Spark does in it, and so does the end of the
-process OWNER; whoever gave the socket gives it to the next one. A broken run folder is that
+waits no longer, ends this process with all that Spark does in it; whoever gave the socket gives it
+to the next one. A broken run folder is that
 question's problem alone. Of a run that still goes on, RUN, it carries out all jobs while the nodes
 start, and once the clients are through, until the first question comes: whatever by then needs no
 second look is part of that answer (``spark_analysis.ahead``).
@@ -34,7 +34,7 @@ from splitbrain.history.run_folder import RunFolder
 from splitbrain.spark_analysis import across_process, gate_process
 from splitbrain.spark_analysis.ahead import Ahead, work_ahead
 from splitbrain.spark_analysis.analyze import Ready, jobs_line, problem_of
-from splitbrain.spark_analysis.owned_process import answer_in, end_in_order, live_with
+from splitbrain.spark_analysis.owned_process import answer_in, end_in_order
 from splitbrain.spark_analysis.session import spark_session
 
 #: A fresh process follows: nothing that a session keeps of each may add up over a night.
@@ -46,12 +46,10 @@ _ROOM: Final = f"{PACKAGE}.spark_analysis"
 
 def main(arguments: list[str]) -> int:
     """Serve until it is time for a fresh process; return the exit code."""
-    descriptor, owner = map(int, arguments[:2])
-    live_with(owner)
-    with socket.socket(fileno=descriptor) as listener:
+    with socket.socket(fileno=int(arguments[0])) as listener:
         try:
             with spark_session() as session:
-                for run in arguments[2:]:
+                for run in arguments[1:]:
                     _serve_first(Path(run), session, listener)
                 for _ in range(QUESTIONS_MAX):
                     _serve(listener, session)

@@ -18,6 +18,7 @@ from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.harness.console.standard_streams import answer
 from splitbrain.harness.folder.store import is_alive
+from splitbrain.harness.pool.spark_child import OWNED
 from splitbrain.harness.run.log_collection import dump_logs
 from splitbrain.history.border import DATA_FOLDER, refuse_foreign_entries
 from splitbrain.history.course import left_its_nodes
@@ -28,7 +29,7 @@ from splitbrain.runtimes.dead_runs import is_swept
 from splitbrain.runtimes.owners import await_end, orphans
 
 #: Children of a harness that outlive it for a moment, and end by themselves.
-_TIDY_MODULES = frozenset({f"{PACKAGE}.runtimes.watchdog", f"{PACKAGE}.spark_analysis"})
+_TIDY_MODULES = frozenset({f"{PACKAGE}.runtimes.watchdog", OWNED})
 #: Tidying takes seconds; a child that waits for its engine to come back is not waited for.
 _ORPHAN_PATIENCE_S = 10.0
 

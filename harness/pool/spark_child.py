@@ -1,6 +1,6 @@
 """Child processes of modules of ``spark_analysis``.
 
-A module is told a path, or a descriptor, and the number of this process. One that is asked
+A module is told a path, or a descriptor, and ends with this process. One that is asked
 (``spark_service.ask_spark``) finds the request there, prints its answer as the last line and ends
 with 0, or says in one sentence on standard error why there is none. Each child gets a process group
 of its own, so that Spark's JVM goes with it.
@@ -14,8 +14,11 @@ import sys
 from pathlib import Path
 from typing import IO, Final
 
+from splitbrain.contracts.distribution import PACKAGE
 from splitbrain.harness.pool.child_environment import child_environment
 
+#: Module that runs such a module no longer than this process lives.
+OWNED: Final = f"{PACKAGE}.spark_analysis.owned_process"
 _TERMINATION_PATIENCE_S: Final = 10.0
 
 
@@ -31,7 +34,7 @@ def start_spark(
     ``given`` is a path, or a descriptor that the module inherits.
     """
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(given), str(os.getpid()), *map(str, more)],
+        [sys.executable, "-P", "-m", OWNED, module, *map(str, (given, *more, os.getpid()))],
         pass_fds=(given,) if isinstance(given, int) else (),
         stdin=subprocess.DEVNULL,
         stdout=output,

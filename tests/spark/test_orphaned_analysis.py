@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from splitbrain.harness.pool.spark_child import OWNED
 from tests.awaiting import await_true
 from tests.spark.run_folders import Shape, World
 
@@ -47,7 +48,7 @@ def test_an_analysis_whose_harness_is_killed_takes_its_jvm_and_files_along(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as owner:
         analysis = subprocess.Popen(
-            [sys.executable, "-m", "splitbrain.spark_analysis", str(folder), str(owner.pid)],
+            [sys.executable, "-m", OWNED, "splitbrain.spark_analysis", str(folder), str(owner.pid)],
             cwd=PROJECT,
             env={**os.environ, "TMPDIR": str(scratch)},
             stdin=subprocess.DEVNULL,
