@@ -101,6 +101,16 @@ def folder_of(mark: RunMark) -> str:
 
 def ask(container: Container, folder: str, action: str, command: str, *arguments: str) -> Any:
     """As :meth:`DiskKeeper.ask`, of any container that holds disks."""
+    answer = _run(container, folder, action, command, *arguments)
+    if not answer:
+        # A busy engine may end a command that succeeded without having passed its output on.
+        problem = "the engine lost the answer"
+        raise HarnessError(action, command, problem, "Try again when the machine is less busy")
+    return json.loads(answer)
+
+
+def _run(container: Container, folder: str, action: str, command: str, *arguments: str) -> str:
+    """Have the container do one thing; the last line that it printed."""
     engine: Any = container
     with engine_action(action, str(container.name)):
         result = engine.exec_run(["python3", _PROGRAM, command, folder, *arguments])
@@ -113,7 +123,7 @@ def ask(container: Container, folder: str, action: str, command: str, *arguments
             last or f"exit code {result.exit_code}",
             "The kernel's own log (dmesg) says more",
         )
-    return json.loads(last)
+    return last
 
 
 def await_ready(container: Container) -> None:
@@ -154,6 +164,6 @@ def release_run(client: DockerClient, mark: RunMark, *, nodes_are_down: bool) ->
                 # Its mounts went with it; the node's, which may be frozen, are the engine's.
                 container.start()
                 await_ready(container)
-            ask(container, folder_of(mark), "free the disks", "heal")
+            _run(container, folder_of(mark), "free the disks", "heal")
             if nodes_are_down:
-                ask(container, folder_of(mark), "mount the disks afresh", "recover")
+                _run(container, folder_of(mark), "mount the disks afresh", "recover")
