@@ -36,7 +36,9 @@ COLUMNS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 SPARK_ONLY: Final = ("unavailability", "divergences", "duplicates", "stale_reads", "client_errors")
 #: Steps without which Spark can do none of the jobs, alone and without a result: files read, rows
 #: that belong together brought together (and sorted, where ``pair`` needs it), operations written;
-#: latencies gathered in their groups, operations counted by second and by slot.
+#: latencies gathered in their groups, operations counted by second and by slot; commits and
+#: operations grouped by a hash of their texts, and read and hashed once more, as is done to find
+#: the texts of the few that are left.
 FLOORS: Final = (
     "read_operations",
     "gather_latencies",
@@ -47,6 +49,7 @@ FLOORS: Final = (
     "write_operations",
     "exchange_commits",
     "group_commits",
+    "hash_commits",
 )
 
 

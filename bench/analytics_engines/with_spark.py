@@ -69,10 +69,14 @@ class Spark:
                 _nowhere(parts.sortWithinPartitions("run_id", "process", "index"))
             case "write_operations":
                 operations.write.mode("overwrite").parquet(str(output / "operations"))
-            case "group_commits":
+            case "group_commits" | "hash_commits":
                 asked = _record(operations, "position_offset", "position_epoch", "argument")
                 keys = asked.unionAll(_record(committed, "offset", "epoch", "value"))
-                _nowhere(keys.repartition("at", "content").groupBy("at", "content").count())
+                if job == "group_commits":
+                    pieces = int(str(self._session.conf.get("spark.sql.shuffle.partitions")))
+                    groups = keys.repartition(pieces, "at", "content").groupBy("at", "content")
+                    keys = groups.agg(sql.bit_or("number"))
+                _nowhere(keys)
             case _:
                 for rows, place in ((operations, "position_offset"), (committed, "offset")):
                     _nowhere(rows.select("run_id", "f", "key", place).repartition("run_id", place))
@@ -137,7 +141,10 @@ def _every(span_ns: int) -> Column:
 
 def _record(rows: DataFrame, offset: str, epoch: str, value: str) -> DataFrame:
     content = sql.xxhash64("run_id", epoch, "f", "key", value)
-    return rows.select(sql.col(offset).alias("at"), content.alias("content"))
+    number = sql.length("f").cast("long")
+    return rows.select(
+        sql.col(offset).alias("at"), content.alias("content"), number.alias("number")
+    )
 
 
 def _nowhere(rows: DataFrame) -> None:

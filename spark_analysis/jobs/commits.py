@@ -243,12 +243,13 @@ def _same(frame: DataFrame, keys: Counted, columns: tuple[str, ...]) -> DataFram
 def _keyed(frame: DataFrame, columns: tuple[str, ...], *kept: str | Column) -> DataFrame:
     """Return numbers for these columns, as the columns of ``_KEY``, and the kept columns.
 
-    Rows are held to be equal if their offset and a hash of 64 bits are, or, where the offset is no
-    column and so many more are compared, two hashes of 96 bits together: rows of numbers are
-    compared at half the cost of rows with texts.
+    Rows are held to be equal if their offset, where that is a column, and a hash of 64 bits of the
+    others are: rows of numbers are compared at half the cost of rows with texts. That misleads only
+    where a row that has no equal one meets the hash of another: one of 1,000 among 100,000,000 in
+    one analysis of 180,000,000.
     """
     hashed = [name for name in columns if name != "offset"]
-    at = sql.col("offset") if "offset" in columns else sql.hash(*reversed(hashed)).cast("long")
+    at = sql.col("offset") if "offset" in columns else sql.lit(0).cast("long")
     # A hash ignores null: without this a null and its neighbour could change places.
     nulls = [sql.col(name).isNull() for name in hashed]
     content = sql.when(functools.reduce(operator.or_, nulls), _hash(*hashed, *nulls)).otherwise(
@@ -261,9 +262,11 @@ def _by_key(some: DataFrame, others: DataFrame) -> GroupedData:
     """Return the rows of both by the columns of ``_KEY``.
 
     Rows of one key lie far apart, so to group each piece before the exchange, as Spark would, is a
-    pass over all of them that leaves as many.
+    pass over all of them that leaves as many. Pieces of a given number are not merged behind it,
+    which would cost a fifth of the time.
     """
-    return some.unionAll(others).repartition(*_KEY).groupBy(*_KEY)
+    pieces = int(str(some.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    return some.unionAll(others).repartition(pieces, *_KEY).groupBy(*_KEY)
 
 
 def _hash(*columns: str | Column) -> Column:
