@@ -19,7 +19,7 @@ concurrent. n log n. Sources: Jepsen's workload of logs; KIP-98 (transactions), 
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -122,14 +122,20 @@ class _Judgement:
             )
         for send in log.sends.values():
             self._findings.poll()
-            places = send.places
+            places, sender = send.places, send.operation
             if send.offset is not None:
-                places[send.offset] = send.operation
+                places[send.offset] = sender
+            # Most records are plain ones: whoever reads them once they were asked for is right.
+            is_plain = sender.f != TXN and not send.is_void
             for sighting in send.sightings:
-                self._judge_sighting(log, send, sighting)
-                known = places.setdefault(sighting.offset, sighting.operation)
-                if end_of(sighting.operation) < end_of(known):
-                    places[sighting.offset] = sighting.operation
+                offset, _, reader = sighting
+                end = end_of(reader)
+                is_early = end < sender.start
+                if is_early or not is_plain or reader is sender:
+                    self._judge_sighting(log, send, sighting, is_early=is_early)
+                known = places.setdefault(offset, reader)
+                if known is not reader and end < end_of(known):
+                    places[offset] = reader
             if len(places) > 1:
                 (first, one), (second, other) = sorted(places.items(), key=_place)[:2]
                 self._note(
@@ -140,7 +146,7 @@ class _Judgement:
                     f"offset {second} (index {other.index}).",
                 )
 
-    def _judge_sighting(self, log: Log, send: Send, sighting: Sighting) -> None:
+    def _judge_sighting(self, log: Log, send: Send, sighting: Sighting, *, is_early: bool) -> None:
         sender, reader = send.operation, sighting.operation
         if sender is reader:
             # A poll may follow the send in an operation that is no transaction.
@@ -158,25 +164,25 @@ class _Judgement:
                 f"{_seen(sighting)} of log {log.key}, and the {sender.f} of index {sender.index} "
                 f"{how}.",
             )
-        elif end_of(reader) < sender.start:
+        elif is_early:
             self._note(
                 FUTURE_READ,
                 [sender, reader],
                 f"{_seen(sighting)} of log {log.key} before anybody asked to send it (index "
                 f"{sender.index}).",
             )
-        elif sender.f == TXN:
+        else:
             self._commits.note_read(sender, reader)
 
     def _judge_offsets(self, log: Log) -> None:
         """Judge whether one record stands at each offset."""
-        at: dict[int, tuple[Hashable, PairedOperation]] = {}
-        records = [(send.value, send.places.items()) for send in log.sends.values()]
-        records += [(each.value, [(each.offset, each.operation)]) for each in log.strangers]
-        for value, places in records:
-            for offset, teller in places:
-                other, first = at.setdefault(offset, (value, teller))
-                if other is not value and other != value:
+        at: dict[int, Send | Sighting] = {}
+        for record in (*log.sends.values(), *log.strangers):
+            value = record.value
+            for offset, teller in _places_of(record).items():
+                known = at.setdefault(offset, record)
+                if known is not record and known.value != value:
+                    other, first = known.value, _places_of(known)[offset]
                     self._note(
                         INCONSISTENT,
                         [first, teller],
@@ -187,17 +193,15 @@ class _Judgement:
     def _judge_order(self, log: Log) -> None:
         """Judge whether a record, or the end, came to an offset below one that was settled."""
         # All offsets below these were settled by then, and who told it.
+        are_bound = bool(self._commits)
         settled = [
-            (offset, self._known_by(send, teller))
+            (offset, self._known_by(send, teller) if are_bound else teller)
             for send in log.sends.values()
             for offset, teller in send.places.items()
         ]
         settled += [(each.end, each.operation) for each in (*log.passes, *log.ends)]
-        bounds, latest = (
-            np.array([(offset, teller.end) for offset, teller in settled], dtype=np.int64)
-            .reshape(-1, 2)
-            .T
-        )
+        bounds = np.array([offset for offset, _ in settled], dtype=np.int64)
+        latest = np.array([teller.end for _, teller in settled], dtype=np.int64)
         order = np.argsort(bounds, kind="stable")
         # By when one of these and those behind it was settled.
         times = np.minimum.accumulate(latest[order][::-1])[::-1]
@@ -364,6 +368,10 @@ def _over(send: Send, each: Pass) -> str:
     last = each.end - 1
     over = f"offset {last}" if each.first == last else f"offsets {each.first} to {last}"
     return f"{who} passed over {over} (index {reader.index})"
+
+
+def _places_of(record: Send | Sighting) -> Mapping[int, PairedOperation]:
+    return record.places if isinstance(record, Send) else {record.offset: record.operation}
 
 
 def _place(item: tuple[int, Any]) -> int:

@@ -27,6 +27,10 @@ class Commits:
         #: Operation by whose end a transaction was committed, where others read of it.
         self._committed_by: dict[int, PairedOperation] = {}
 
+    def __bool__(self) -> bool:
+        """Whether anybody read of a transaction."""
+        return bool(self._committed_by)
+
     def note_read(self, sender: PairedOperation, reader: PairedOperation) -> None:
         """Note that an operation read what a transaction sent."""
         self._graph.add_edge(sender.index, reader.index)

@@ -168,20 +168,22 @@ class _Reader:
         sends = log.sends
         if polled.start is not None:
             consumer.places[polled.key] = consumer.starts[polled.key] = polled.start
-        place = None if consumer.is_subscribed else consumer.places.get(polled.key)
+        is_followed = not consumer.is_subscribed
+        place = consumer.places.get(polled.key) if is_followed else None
         self._poll(1 + len(polled.records))
         for offset, value in polled.records:
             sighting = Sighting(offset, value, operation)
             send = sends.get(value)
             (log.strangers if send is None else send.sightings).append(sighting)
-            if not consumer.is_subscribed:
-                if place is not None:
-                    if offset < place:
+            if is_followed:
+                # Nearly always the next one.
+                if offset != place:
+                    if place is None:
+                        consumer.starts.setdefault(polled.key, offset)
+                    elif offset < place:
                         log.steps_back.append((operation, offset, place))
-                    elif offset > place:
+                    else:
                         log.passes.append(Pass(place, offset, operation))
-                elif polled.key not in consumer.starts:
-                    consumer.starts[polled.key] = offset
                 place = offset + 1
         if polled.position is not None and not consumer.is_subscribed:
             if place is not None and polled.position < place:
