@@ -47,6 +47,8 @@ def start_spark(
 def end_spark(process: "subprocess.Popen[bytes]") -> None:
     """Ask the group, JVM included, to end, then make it; harmless after its end."""
     if process.poll() is None:
+        # One that gave way to all would take long to go from a busy machine.
+        set_niceness(process, 0)
         signal_spark(process, signal.SIGTERM)
         try:
             process.wait(_TERMINATION_PATIENCE_S)

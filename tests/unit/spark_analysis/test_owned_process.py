@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from splitbrain.harness.pool.spark_child import OWNED, set_niceness
+import pytest
+
+from splitbrain.harness.pool.spark_child import OWNED, end_spark, set_niceness
 from tests.awaiting import await_true
 
 #: Its import never ends; it tells at its end how it is scheduled.
@@ -55,10 +57,13 @@ def test_an_owner_is_watched_while_the_module_is_imported(tmp_path: Path) -> Non
     assert (tmp_path / "ended").read_text().splitlines()[1:3] == ["a folder", "4"]
 
 
-def test_a_process_that_gave_way_to_all_does_not_once_its_owner_is_dead(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends_by", ["its owner's death", "its owner's will"])
+def test_a_process_that_gave_way_to_all_does_not_to_its_end(ends_by: str, tmp_path: Path) -> None:
     with _owned(tmp_path) as (owner, process):
         set_niceness(process, 19)
         assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
+        if ends_by == "its owner's will":
+            end_spark(process)
         owner.kill()
         process.wait(60)
     niceness, _, _, *of_the_group = (tmp_path / "ended").read_text().splitlines()
