@@ -4,14 +4,12 @@ A judgement cut short, by its budget or by an operation that makes no sense, is 
 reason, never ``valid``.
 """
 
-import gc
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from splitbrain.checker.evidence import describe_operation
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.budget import Budget, seldom_collected
 from splitbrain.history.edn_values import is_number, size_of
 from splitbrain.history.records import PairedOperation
 
@@ -19,8 +17,6 @@ from splitbrain.history.records import PairedOperation
 NAMED_MAX = 20
 #: Steps between two polls of the budget.
 POLL_INTERVAL = 4096
-#: New objects after which Python looks for cycles while a history is judged; 700 is usual.
-_COLLECTED_AFTER = 100_000
 
 
 class Undecided(Exception):
@@ -107,7 +103,7 @@ class Findings:
         valid_reason = unfinished = ""
         undecided = None
         try:
-            with _seldom_collecting():
+            with seldom_collected():
                 figures, valid_reason, undecided = judge()
         except Undecided as ended:
             unfinished = undecided = f"Not finished: {ended}."
@@ -152,17 +148,6 @@ def number_of(operation: PairedOperation, value: object) -> int | float:
     if is_number(value):
         return size_of(value)
     raise Undecided(f"{describe_operation(operation)} needs a number, and not {value!r}")
-
-
-@contextmanager
-def _seldom_collecting() -> Generator[None]:
-    """Look for cycles seldom: a judgement keeps millions of objects, and nearly none is in one."""
-    usual = gc.get_threshold()
-    gc.set_threshold(_COLLECTED_AFTER, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 def end_of(operation: PairedOperation) -> int:

@@ -1,14 +1,14 @@
 """Questions one after the other in one session: analyses of runs, looks at lakes, figures of gates.
 
 ``python -m splitbrain.spark_analysis.service DESCRIPTOR [RUN]`` takes connections of the listening
-socket of that number. Each asks one question, a line of JSON: the name of a module, and
-the path that it would be given in a process of its own. It is answered with a line: the exit code
-that the module would have, its answer, and why there is none. An asker that hangs up, because it
-waits no longer, ends this process with all that Spark does in it; whoever gave the socket gives it
-to the next one. A broken run folder is that
-question's problem alone. Of a run that still goes on, RUN, it carries out all jobs while the nodes
-start, and once the clients are through, until the first question comes: whatever by then needs no
-second look is part of that answer (``spark_analysis.ahead``).
+socket of that number. Each asks one question, a line of JSON: the name of a module, and the path
+that it would be given in a process of its own. It is answered with a line: the exit code that the
+module would have, its answer, and why there is none. An asker that hangs up, because it waits no
+longer, ends this process with all that Spark does in it; whoever gave the socket gives it to the
+next one. A broken run folder is that question's problem alone. Of a run that still goes on, RUN, it
+carries out all jobs while the nodes start, and once the clients are through, until the first
+question comes: whatever by then needs no second look is part of that answer
+(``spark_analysis.ahead``).
 """
 
 import contextlib

@@ -76,8 +76,9 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
     is_placed = is_ok and operation.f != ABORT
     for part, done in zip(asked, answered, strict=True):
         if part[0] == SEND or _function(part) == SEND:
-            value = part[2]
-            offset = _told_offset(value, done[2]) if is_placed else None
+            value, offset = part[2], None
+            if is_placed and _tells_offset(value, done[2]):
+                offset = _offset(done[2][0])
             yield Sent(name_of(part[1]), hashable(value), offset)
         elif is_ok:
             starts = _offsets_by_key(part[1:2])
@@ -87,10 +88,7 @@ def parts_of(operation: PairedOperation) -> Iterator[Sent | Polled]:
             for name in {**starts, **positions, **read_by_key}:
                 records = read_by_key.get(name, ())
                 read = [
-                    (
-                        offset if type(offset) is int else int(size_of(offset)),
-                        value if type(value) is int else hashable(value),
-                    )
+                    (offset if type(offset) is int else int(size_of(offset)), hashable(value))
                     for offset, value in records
                 ]
                 yield Polled(name, read, positions.get(name), starts.get(name), ends.get(name))
@@ -219,18 +217,13 @@ def _function(part: Any) -> Any:
     return kind_of(part[0]) if part else None
 
 
-def _told_offset(value: Any, answer: Any) -> int | None:
-    """Return the offset that the answer to a send tells; None for none."""
-    # Nearly always all three are plain.
-    if type(value) is int and type(answer) is list:
-        items = cast("list[Any]", answer)
-        if len(items) == _PAIR and type(items[0]) is int and type(items[1]) is int:
-            return items[0] if items[1] == value and items[0] >= 0 else None
-    return _offset(answer[0]) if _tells_offset(value, answer) else None
-
-
 def _tells_offset(value: Any, answer: Any) -> bool:
     """Return whether ``[offset, value]`` answers a value; null for an offset tells none."""
+    # Nearly always all three are plain.
+    if type(value) is int and _is_list(answer):
+        items = cast("Sequence[Any]", answer)
+        if len(items) == _PAIR and type(items[0]) is int and type(items[1]) is int:
+            return items[1] == value and items[0] >= 0
     if not is_list_of(answer, 2) or not is_same(value, answer[1]):
         return False
     return answer[0] is None or _is_offset(answer[0])

@@ -5,16 +5,15 @@ are imported by the worker alone, since they take a second to load. Must never l
 another's outcome.
 """
 
-import gc
 import time
 import traceback
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from splitbrain.contracts.budget import seldom_collected
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.simulation import SimulatedSystem
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 #: Purpose of a run: try a seed, try it again to compare, or try it and keep its run folder.
 Purpose = Literal["first", "again", "keep"]
 
-#: Objects made between two looks for cycles; Python's own number is 700.
-_MADE_BEFORE_COLLECTION = 50_000
 _NS_PER_US = 1_000
 
 
@@ -100,19 +97,8 @@ def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome
     """Run a scenario of a system that is known by its name."""
     from splitbrain.harness.run.world.simulate import simulate
 
-    with _seldom_collected():
+    with seldom_collected():
         return simulate(scenario, simulated_system(scenario.system), is_recording=is_recording)
-
-
-@contextmanager
-def _seldom_collected() -> Generator[None]:
-    """Let the collector look for cycles seldom: a world keeps most of what it makes."""
-    before = gc.get_threshold()
-    gc.set_threshold(_MADE_BEFORE_COLLECTION, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def try_seed(options: SimOptions, seed: int, purpose: Purpose) -> SeedResult:
